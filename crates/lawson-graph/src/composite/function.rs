@@ -1,0 +1,111 @@
+//! Composites defined as graphs, in the text form or by a user: calling one means inlining its graph.
+//!
+//! The function's own symbols are parameters: at a call they are bound to the operands' dimensions, and the facts
+//! that the function states about them must hold there.
+
+use super::{Composite, CompositeRef, Registry};
+use crate::attr::{Attr, AttrReader};
+use crate::builder::Builder;
+use crate::dim::{Dim, Relation, Symbol};
+use crate::error::{Code, Error, Place, Result};
+use crate::graph::{Graph, ValueId};
+use crate::op::same_type;
+use crate::types::Type;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A composite whose decomposition is a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    graph: Arc<Graph>,
+}
+
+impl Function {
+    /// A composite named after the graph.
+    pub fn new(graph: Graph) -> Function {
+        Function { graph: Arc::new(graph) }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Binds the function's symbols from the operands' dimensions.
+    fn bind(&self, b: &Builder<'_>, inputs: &[ValueId]) -> Result<BTreeMap<Symbol, Dim>> {
+        let name = self.graph.name();
+        if inputs.len() != self.graph.inputs().len() {
+            return Err(Error::new(
+                Code::OperandCount,
+                format!("`{name}` takes {} operands, but {} came", self.graph.inputs().len(), inputs.len()),
+            ));
+        }
+        let mut bound: BTreeMap<Symbol, Dim> = BTreeMap::new();
+        for (have, want) in inputs.iter().zip(self.graph.inputs()) {
+            if let (Type::Tensor(have), Type::Tensor(want)) = (b.ty(*have), self.graph.ty(*want)) {
+                for (h, w) in have.shape.iter().zip(want.shape.iter()) {
+                    if let Some(symbol) = w.as_symbol() {
+                        bound.entry(symbol.clone()).or_insert_with(|| h.clone());
+                    }
+                }
+            }
+        }
+        for (index, (have, want)) in inputs.iter().zip(self.graph.inputs()).enumerate() {
+            let expected = self.graph.ty(*want).map_dims(&|d| d.substitute(&|s| bound.get(s).cloned()));
+            if !same_type(b.facts(), b.ty(*have), &expected) {
+                return Err(Error::new(
+                    Code::DimMismatch,
+                    format!("`{name}` takes {} here, that is {expected}", self.graph.ty(*want)),
+                )
+                .at(Place::Operand {
+                    op: name.to_string(),
+                    index,
+                    what: b.ty(*have).to_string(),
+                }));
+            }
+        }
+        for fact in self.graph.facts().written() {
+            let side = |d: &Dim| d.substitute(&|s| bound.get(s).cloned());
+            let (l, r) = (side(&fact.left), side(&fact.right));
+            let facts = b.facts();
+            let holds = match fact.relation {
+                Relation::Eq => facts.equal(&l, &r),
+                Relation::Ge => facts.proves_ge(&l, &r),
+                Relation::Le => facts.proves_ge(&r, &l),
+                Relation::Gt => facts.proves_ge(&l, &(r + 1)),
+                Relation::Lt => facts.proves_ge(&r, &(l + 1)),
+            };
+            if !holds {
+                return Err(Error::new(
+                    Code::Fact,
+                    format!("`{name}` needs `{fact}`, which is not known to hold here"),
+                ));
+            }
+        }
+        Ok(bound)
+    }
+}
+
+impl Composite for Function {
+    fn name(&self) -> &str {
+        self.graph.name()
+    }
+
+    fn attrs(&self) -> Vec<(&'static str, Attr)> {
+        Vec::new()
+    }
+
+    fn with_attrs(&self, _reader: &mut AttrReader) -> Result<CompositeRef> {
+        Ok(Arc::new(self.clone()))
+    }
+
+    fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
+        let bound = self.bind(b, inputs)?;
+        b.inline(&self.graph, inputs, Registry::standard(), &|d| d.substitute(&|s| bound.get(s).cloned()))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,353 @@
+//! The one error type of Lawson: a code, a message, the places it is about, and what to do.
+//!
+//! Every crate of the workspace returns this type. A code is stable and has a page (`Code::explanation`,
+//! `lawson explain CODE`); a place says where (an operand, a node, a line of a file); help says what to do.
+//! To add a code, add a line to the table at the end of this file.
+
+use std::fmt;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    code: Code,
+    message: String,
+    places: Vec<Place>,
+    help: Option<String>,
+}
+
+/// The result type of the whole workspace.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Where an error happened. An error lists its places from the nearest to the widest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// An operand of an operator, counted from 0, with the type that it has.
+    Operand {
+        /// The operator's name.
+        op: String,
+        /// Which operand.
+        index: usize,
+        /// What the operand is: its type, or its name.
+        what: String,
+    },
+    /// An attribute of an operator.
+    Attribute {
+        /// The operator's name.
+        op: String,
+        /// The attribute's name.
+        name: String,
+    },
+    /// A node of a graph, by the name of its first result.
+    Node {
+        /// The graph's name.
+        graph: String,
+        /// The operator's name.
+        op: String,
+        /// The name of the node's first result, or its number.
+        result: String,
+    },
+    /// A named input or output of a program.
+    Port {
+        /// `input` or `output`.
+        side: Side,
+        /// The port's name.
+        name: String,
+    },
+    /// A line of a text.
+    Source(Box<Source>),
+    /// A file, or an entry of one.
+    File(String),
+    /// A pass of the pipeline.
+    Pass(String),
+    /// An entry of an operator list, counted from 0.
+    ListEntry {
+        /// Which entry.
+        index: usize,
+        /// The operator there.
+        op: String,
+    },
+}
+
+/// A side of a program's signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What comes in.
+    Input,
+    /// What goes out.
+    Output,
+}
+
+/// A stretch of one line in a source text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file's name, if the text came from a file.
+    pub file: Option<String>,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// How many characters the error covers, at least 1.
+    pub length: usize,
+    /// The line itself.
+    pub text: String,
+}
+
+impl Error {
+    /// An error with a code and a message.
+    pub fn new(code: Code, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { code, message: message.into(), places: Vec::new(), help: None }))
+    }
+
+    /// A bug in Lawson itself.
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::new(Code::Internal, message)
+            .help("this is a bug in Lawson, not in your model; please report it with the graph that shows it")
+    }
+
+    /// Adds a place, wider than those already there.
+    pub fn at(mut self, place: Place) -> Error {
+        self.0.places.push(place);
+        self
+    }
+
+    /// Says what to do. The first help given stays.
+    pub fn help(mut self, help: impl Into<String>) -> Error {
+        self.0.help.get_or_insert_with(|| help.into());
+        self
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The message alone.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The places, nearest first.
+    pub fn places(&self) -> &[Place] {
+        &self.0.places
+    }
+
+    /// What to do, if there is something to say.
+    pub fn help_text(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// Whether this is a bug in Lawson rather than a mistake of the user's.
+    pub fn is_internal(&self) -> bool {
+        self.0.code == Code::Internal
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.0.code, self.0.message)?;
+        for place in &self.0.places {
+            write!(f, "\n{place}")?;
+        }
+        if let Some(help) = &self.0.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Input => "input",
+            Side::Output => "output",
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Operand { op, index, what } => write!(f, "  --> operand {index} of `{op}`: {what}"),
+            Place::Attribute { op, name } => write!(f, "  --> attribute `{name}` of `{op}`"),
+            Place::Node { graph, op, result } => {
+                write!(f, "  --> node `%{result}` (`{op}`) of graph `@{graph}`")
+            }
+            Place::Port { side, name } => write!(f, "  --> {side} `{name}`"),
+            Place::Source(source) => write!(f, "{source}"),
+            Place::File(path) => write!(f, "  --> {path}"),
+            Place::Pass(name) => write!(f, "  --> after pass `{name}`"),
+            Place::ListEntry { index, op } => write!(f, "  --> entry {index} of the list: {op}"),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.as_deref().unwrap_or("<text>");
+        let number = self.line.to_string();
+        let margin = " ".repeat(number.len());
+        // Show a window of long lines, so that the caret stays on the screen.
+        const WINDOW: usize = 160;
+        let skip = if self.column > WINDOW - 20 { self.column - WINDOW / 2 } else { 0 };
+        let shown: String = self
+            .text
+            .chars()
+            .skip(skip)
+            .take(WINDOW)
+            .map(|c| if c == '\t' || c.is_control() { ' ' } else { c })
+            .collect();
+        let (lead, skip) = if skip > 0 { ("…", skip - 1) } else { ("", 0) };
+        let indent = " ".repeat(self.column.saturating_sub(1 + skip));
+        let carets = "^".repeat(self.length.clamp(1, WINDOW));
+        write!(f, "{margin} --> {file}:{}:{}\n{margin} |\n", self.line, self.column)?;
+        write!(f, "{number} | {lead}{shown}\n{margin} | {indent}{carets}")
+    }
+}
+
+macro_rules! codes {
+    ($($number:literal $name:ident $title:literal $explanation:literal;)*) => {
+        /// The stable code of an error.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code { $(#[doc = $title] $name,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// The code as printed, such as `E0101`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $number,)* }
+            }
+
+            /// What it means, in one line.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)* }
+            }
+
+            /// What it means, at length, with the way out.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Code::$name => $explanation,)* }
+            }
+        }
+    };
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Code {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Code> {
+        let wanted = s.trim();
+        Code::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(wanted)).ok_or_else(|| {
+            Error::new(Code::UnknownName, format!("`{wanted}` is not an error code"))
+                .help("codes look like E0101; `lawson explain` lists them")
+        })
+    }
+}
+
+codes! {
+    "E0101" OperandCount "wrong number of operands"
+        "An operator was given more or fewer operands than it takes. The message names the operator, how many it takes and how many came.";
+    "E0102" OperandKind "an operand is not the kind of value that the operator takes"
+        "A tensor was expected and a sequence or an optional came, or the other way round.";
+    "E0103" OperandDType "an operand has a dtype that the operator does not take"
+        "Lawson never converts a dtype silently. Insert a `cast` where a conversion is meant.";
+    "E0104" OperandRank "an operand has the wrong number of dimensions"
+        "Use `reshape` to add or remove dimensions of size 1, or `broadcast` to place the operand's axes among those of the result.";
+    "E0105" DimMismatch "two dimensions that must be equal are not, or cannot be proven equal"
+        "Both places are named. Constants that differ are a mistake in the model. Symbols that differ can be made equal by using one symbol for both, or by a fact such as `N == M` in the graph's `where` clause, which is then checked when the program runs.";
+    "E0106" Attribute "an attribute has a value that the operator does not allow"
+        "Axes must lie in 0..rank and must not repeat, permutations must name every axis once, strides and dilations must be at least 1.";
+    "E0107" OutOfBounds "a static index is outside the tensor, or cannot be proven inside"
+        "Slices with static bounds are checked when the graph is built. With symbolic dimensions the bounds must follow from the facts in the `where` clause; add the missing fact (for example `N >= 4`), or use `dynamic_slice`, which clamps when it runs.";
+    "E0108" ElementCount "a reshape would change the number of elements"
+        "The products of the dimensions before and after must be equal for every value of the symbols.";
+    "E0109" DimOverflow "a dimension expression is too large"
+        "A dimension, or the number of elements of a tensor, does not fit in 63 bits, or a symbolic expression has grown past what Lawson keeps in canonical form.";
+    "E0110" SubGraph "a sub-graph does not fit the operator that holds it"
+        "The inputs and outputs of the body of `while`, `cond` or `scan` must have the types that the operator carries through it. The message names the position, the type expected and the type found.";
+    "E0111" UnknownSymbol "a symbol is used that nothing defines"
+        "A symbol comes from the shape of an input, or from a `symbol` operator that stands before its first use.";
+    "E0112" DuplicateName "a name is used twice"
+        "Inputs, outputs, values of one graph and symbols each need names of their own.";
+    "E0113" UnknownName "a name that nothing defines"
+        "The message lists what is known and, where one is near, what may have been meant.";
+    "E0114" Fact "a fact contradicts another, or says nothing that Lawson can use"
+        "Facts are comparisons of dimension expressions: `N >= 1`, `N % 8 == 0`, `N == 2*M`, `N <= 4096`.";
+    "E0201" Syntax "the text is not a Lawson graph"
+        "The place shows the line and the column. `docs/text-form.md` has the grammar.";
+    "E0202" Version "the text has a version that this Lawson does not read"
+        "The first line of a text is `lawson 1`.";
+    "E0203" TypeMismatch "the type written differs from the type that follows"
+        "Types after results are optional; where they stand they are checked against what the operator yields.";
+    "E0204" Literal "a literal does not fit its dtype or shape"
+        "Numbers must be representable: `300` is no u8. The nesting of brackets must agree with the shape.";
+    "E0301" VerifyOrder "a value is used before it is defined"
+        "Nodes stand in an order in which every operand is defined before its use.";
+    "E0302" VerifyReference "a graph refers to a value that does not exist"
+        "An id points outside the graph's arena.";
+    "E0303" VerifyOwner "a value and its definition disagree"
+        "Every value has one definition, and that definition lists the value.";
+    "E0304" VerifyType "a value's type is not what its operator yields"
+        "The verifier runs inference again on every node.";
+    "E0305" VerifyState "an output that lives in an input's buffer does not fit it"
+        "State must have the same type as the input in whose buffer it lives, and no two outputs may live in one input.";
+    "E0306" VerifySharding "a value's sharding does not fit its shape"
+        "A sharding names at most one mesh axis per dimension, each once.";
+    "E0401" InputMissing "an input was not given"
+        "Every input of the program needs a tensor.";
+    "E0402" InputType "an input does not have the type that the program expects"
+        "The message names the input, the axis where there is one, what was expected and what came.";
+    "E0403" Binding "the inputs' shapes do not fit together"
+        "A symbol got two values from two inputs, or a fact of the `where` clause does not hold for them.";
+    "E0404" Budget "a limit was reached"
+        "Reference runs are bounded, so that no graph can hang or exhaust memory. The limits can be raised: `lawson run --max-steps`, `--max-bytes`.";
+    "E0405" HostCall "a host function is missing or failed"
+        "A `host_call` names a function that the program which runs the graph must provide.";
+    "E0406" Participants "a collective needs more participants than this run has"
+        "A program with collectives runs as several participants at once; the reference interpreter takes one set of inputs for each.";
+    "E0407" Runtime "a value that only exists at run time is not usable"
+        "An element of an empty sequence or the value of an absent optional was asked for.";
+    "E0501" PassFailed "a pass left an invalid graph or changed a signature"
+        "This is a bug in the pass that the error names. `lawson bisect` finds the first pass after which results change.";
+    "E0502" UnknownPass "there is no pass of that name"
+        "`lawson opt --list` prints the passes.";
+    "E0601" ListEmpty "the operator list is empty"
+        "A list holds at least a host-to-device transfer, one operator, and a device-to-host transfer.";
+    "E0602" ListTransfer "a transfer is missing, misplaced or repeated"
+        "A list begins with exactly one `HostToDevice` and ends with exactly one `DeviceToHost`.";
+    "E0603" ListDims "dimensions in the list do not fit"
+        "The columns of what comes in must equal the rows of the weights; the bias is one row with as many columns as the weights.";
+    "E0604" ListSoftmax "softmax where it may not stand"
+        "Softmax, alone or fused, is the last operator before the transfer back to the host.";
+    "E0605" ListData "a tensor of the list does not hold what its shape says"
+        "Rows times columns must equal the number of values, and neither may be zero.";
+    "E0701" Io "a file could not be read or written"
+        "The message carries the system's own reason.";
+    "E0702" FileFormat "a file is not in the format that its name says"
+        "Lawson reads .law (text), .npy and .npz (NumPy), .safetensors and .json (operator lists).";
+    "E0703" OutsideFolder "a model refers to a file outside its own folder"
+        "Side files stand beside the model or below it. Absolute paths, `..` and links that lead out are refused.";
+    "E0704" Usage "options contradict one another"
+        "See `--help` of the command.";
+    "E0901" Internal "a bug in Lawson"
+        "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
+}

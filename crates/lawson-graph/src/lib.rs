@@ -1,0 +1,25 @@
+//! wip
+mod attr;
+mod builder;
+mod composite;
+mod dim;
+mod dtype;
+mod error;
+mod graph;
+pub mod number;
+pub mod op;
+mod patch;
+mod tensor;
+mod types;
+mod verify;
+pub use attr::*;
+pub use builder::*;
+pub use composite::*;
+pub use dim::{Bindings, Dim, Fact, Facts, Relation, Symbol, parse_dim};
+pub use dtype::*;
+pub use error::*;
+pub use graph::*;
+pub use op::Op;
+pub use patch::*;
+pub use tensor::*;
+pub use types::*;

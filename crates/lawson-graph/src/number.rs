@@ -1,0 +1,322 @@
+//! Numbers: how elements of each dtype are rounded, wrapped, stored in bytes and read back.
+//!
+//! Everything that computes on the host does so on two carriers, `i128` for integers and booleans and `f64`
+//! for floats, and comes back to the dtype by `wrap` or `round`. One operation computed in f64 and rounded once
+//! is correctly rounded for every narrower float, because f64 has more than twice their precision and two bits.
+
+use crate::dtype::{Class, DType};
+use half::{bf16, f16};
+
+/// Keeps the low bits of `value`: integers wrap. For `bool`, anything but zero is one.
+pub fn wrap(dtype: DType, value: i128) -> i128 {
+    match dtype {
+        DType::Bool => i128::from(value != 0),
+        _ => {
+            let bits = dtype.bits() as u32;
+            let shift = 128 - bits;
+            if dtype.class() == Class::Unsigned {
+                ((value as u128) << shift >> shift) as i128
+            } else {
+                value << shift >> shift
+            }
+        }
+    }
+}
+
+/// Rounds to the nearest value of a float dtype, ties to even. Overflow gives an infinity, or NaN in `f8e4m3fn`.
+pub fn round(dtype: DType, value: f64) -> f64 {
+    match dtype {
+        DType::F64 => value,
+        DType::F32 => f64::from(value as f32),
+        DType::F16 => f16_from_f64(value).to_f64(),
+        DType::BF16 => bf16_from_f64(value).to_f64(),
+        DType::F8E4M3 | DType::F8E5M2 => f8_to_f64(dtype, f8_from_f64(dtype, value)),
+        _ => value,
+    }
+}
+
+/// Float to integer: towards zero, saturating, NaN to 0.
+pub fn saturate(dtype: DType, value: f64) -> i128 {
+    if value.is_nan() {
+        return 0;
+    }
+    if dtype == DType::Bool {
+        return i128::from(value != 0.0);
+    }
+    let (lo, hi) = dtype.int_range().unwrap_or((0, 0));
+    // `as` saturates at the ends of i128, which lie outside every range here.
+    (value as i128).clamp(lo, hi)
+}
+
+/// Integer to the nearest float of `dtype`, correctly rounded once.
+pub fn float_from_int(dtype: DType, value: i128) -> f64 {
+    match dtype {
+        // `as` rounds to nearest, ties to even, straight from the integer.
+        DType::F64 => value as f64,
+        DType::F32 => f64::from(value as f32),
+        // An integer above 2^53 rounded to f64 first could tie wrongly; round to odd keeps the sticky bit.
+        _ => round(dtype, round_to_odd(value)),
+    }
+}
+
+fn round_to_odd(value: i128) -> f64 {
+    let magnitude = value.unsigned_abs();
+    let length = 128 - magnitude.leading_zeros();
+    if length <= 53 {
+        return value as f64;
+    }
+    let drop = length - 53;
+    let kept = magnitude >> drop;
+    let sticky = u128::from(kept << drop != magnitude);
+    let odd = ((kept | sticky) as f64) * 2f64.powi(drop as i32);
+    if value < 0 { -odd } else { odd }
+}
+
+/// The f32 next to `value` whose last bit says that something was cut off (rounding to odd). Rounding that to a
+/// float of at most 22 bits is the same as rounding `value` itself once.
+fn odd_single(value: f64) -> f32 {
+    let single = value as f32;
+    if single.is_nan() || f64::from(single) == value {
+        return single;
+    }
+    let bits = single.to_bits();
+    let toward_zero = if f64::from(single).abs() > value.abs() { bits - 1 } else { bits };
+    f32::from_bits(toward_zero | 1)
+}
+
+fn f16_from_f64(value: f64) -> f16 {
+    f16::from_f32(odd_single(value))
+}
+
+fn bf16_from_f64(value: f64) -> bf16 {
+    bf16::from_f32(odd_single(value))
+}
+
+struct F8 {
+    mantissa: u32,
+    bias: i32,
+}
+
+fn f8_format(dtype: DType) -> F8 {
+    match dtype {
+        DType::F8E4M3 => F8 { mantissa: 3, bias: 7 },
+        _ => F8 { mantissa: 2, bias: 15 },
+    }
+}
+
+/// The byte of an 8-bit float nearest to `value`.
+pub fn f8_from_f64(dtype: DType, value: f64) -> u8 {
+    let F8 { mantissa, bias } = f8_format(dtype);
+    let sign = if value.is_sign_negative() { 0x80u8 } else { 0 };
+    let (nan, overflow) = match dtype {
+        DType::F8E4M3 => (0x7fu8, 0x7fu8),
+        _ => (0x7eu8, 0x7cu8),
+    };
+    if value.is_nan() {
+        return sign | nan;
+    }
+    let magnitude = value.abs();
+    let max = dtype.max_finite().unwrap_or(0.0);
+    if magnitude.is_infinite() {
+        return sign | overflow;
+    }
+    // Quantum of the binade of `magnitude`: subnormals share the quantum of the least binade.
+    let exponent = if magnitude == 0.0 { 1 - bias } else { exponent_of(magnitude).max(1 - bias) };
+    let quantum = 2f64.powi(exponent - mantissa as i32);
+    let rounded = (magnitude / quantum).round_ties_even() * quantum;
+    if rounded > max {
+        return sign | overflow;
+    }
+    if rounded == 0.0 {
+        return sign;
+    }
+    let exponent = exponent_of(rounded);
+    if exponent < 1 - bias {
+        let units = rounded / 2f64.powi(1 - bias - mantissa as i32);
+        return sign | units as u8;
+    }
+    let fraction = rounded / 2f64.powi(exponent) - 1.0;
+    let units = (fraction * f64::from(1u32 << mantissa)) as u8;
+    sign | (((exponent + bias) as u8) << mantissa) | units
+}
+
+/// The value of the byte of an 8-bit float.
+pub fn f8_to_f64(dtype: DType, byte: u8) -> f64 {
+    let F8 { mantissa, bias } = f8_format(dtype);
+    let sign = if byte & 0x80 != 0 { -1.0 } else { 1.0 };
+    let exponent = i32::from((byte & 0x7f) >> mantissa);
+    let fraction = f64::from(byte & ((1 << mantissa) - 1));
+    let scale = f64::from(1u32 << mantissa);
+    match dtype {
+        DType::F8E4M3 if byte & 0x7f == 0x7f => return f64::NAN.copysign(sign),
+        DType::F8E5M2 if exponent == 31 => {
+            return if fraction == 0.0 { f64::INFINITY * sign } else { f64::NAN.copysign(sign) };
+        }
+        _ => {}
+    }
+    if exponent == 0 {
+        sign * fraction / scale * 2f64.powi(1 - bias)
+    } else {
+        sign * (1.0 + fraction / scale) * 2f64.powi(exponent - bias)
+    }
+}
+
+/// The exponent of a positive, finite, normal f64: `2^e <= x < 2^(e+1)`.
+fn exponent_of(x: f64) -> i32 {
+    let biased = ((x.to_bits() >> 52) & 0x7ff) as i32;
+    if biased == 0 { -1023 } else { biased - 1023 }
+}
+
+/// Reads element `index` of an integer or boolean array. The caller has checked the length.
+pub fn read_int(dtype: DType, bytes: &[u8], index: usize) -> i128 {
+    macro_rules! read {
+        ($t:ty) => {{
+            const N: usize = size_of::<$t>();
+            let mut raw = [0u8; N];
+            raw.copy_from_slice(&bytes[index * N..(index + 1) * N]);
+            i128::from(<$t>::from_le_bytes(raw))
+        }};
+    }
+    match dtype {
+        DType::Bool => i128::from(bytes[index] != 0),
+        DType::U4 | DType::I4 => {
+            let nibble = (bytes[index / 2] >> (4 * (index % 2))) & 0xf;
+            wrap(dtype, i128::from(nibble))
+        }
+        DType::U8 => read!(u8),
+        DType::I8 => read!(i8),
+        DType::U16 => read!(u16),
+        DType::I16 => read!(i16),
+        DType::U32 => read!(u32),
+        DType::I32 => read!(i32),
+        DType::U64 => read!(u64),
+        DType::I64 => read!(i64),
+        _ => 0,
+    }
+}
+
+/// Writes element `index` of an integer or boolean array, wrapping.
+pub fn write_int(dtype: DType, bytes: &mut [u8], index: usize, value: i128) {
+    match dtype {
+        DType::Bool => bytes[index] = u8::from(value != 0),
+        DType::U4 | DType::I4 => {
+            let shift = 4 * (index % 2);
+            let nibble = (value as u8) & 0xf;
+            let byte = &mut bytes[index / 2];
+            *byte = (*byte & !(0xf << shift)) | (nibble << shift);
+        }
+        _ => {
+            let width = dtype.bits() / 8;
+            let raw = value.to_le_bytes();
+            bytes[index * width..(index + 1) * width].copy_from_slice(&raw[..width]);
+        }
+    }
+}
+
+/// Reads element `index` of a float array. The caller has checked the length.
+pub fn read_float(dtype: DType, bytes: &[u8], index: usize) -> f64 {
+    let two = |i: usize| [bytes[2 * i], bytes[2 * i + 1]];
+    match dtype {
+        DType::F8E4M3 | DType::F8E5M2 => f8_to_f64(dtype, bytes[index]),
+        DType::F16 => f16::from_le_bytes(two(index)).to_f64(),
+        DType::BF16 => bf16::from_le_bytes(two(index)).to_f64(),
+        DType::F32 => {
+            let mut raw = [0u8; 4];
+            raw.copy_from_slice(&bytes[4 * index..4 * index + 4]);
+            f64::from(f32::from_le_bytes(raw))
+        }
+        DType::F64 => {
+            let mut raw = [0u8; 8];
+            raw.copy_from_slice(&bytes[8 * index..8 * index + 8]);
+            f64::from_le_bytes(raw)
+        }
+        _ => 0.0,
+    }
+}
+
+/// Writes element `index` of a float array, rounding.
+pub fn write_float(dtype: DType, bytes: &mut [u8], index: usize, value: f64) {
+    match dtype {
+        DType::F8E4M3 | DType::F8E5M2 => bytes[index] = f8_from_f64(dtype, value),
+        DType::F16 => bytes[2 * index..2 * index + 2].copy_from_slice(&f16_from_f64(value).to_le_bytes()),
+        DType::BF16 => {
+            bytes[2 * index..2 * index + 2].copy_from_slice(&bf16_from_f64(value).to_le_bytes());
+        }
+        DType::F32 => bytes[4 * index..4 * index + 4].copy_from_slice(&(value as f32).to_le_bytes()),
+        DType::F64 => bytes[8 * index..8 * index + 8].copy_from_slice(&value.to_le_bytes()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_an_8_bit_float_comes_back() {
+        for dtype in [DType::F8E4M3, DType::F8E5M2] {
+            for byte in 0..=255u8 {
+                let value = f8_to_f64(dtype, byte);
+                let back = f8_from_f64(dtype, value);
+                if value.is_nan() {
+                    assert!(f8_to_f64(dtype, back).is_nan());
+                } else {
+                    assert_eq!(back, byte, "{dtype} {byte:#x} = {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn eight_bit_floats_round_ties_to_even_and_overflow() {
+        assert_eq!(f8_to_f64(DType::F8E4M3, 0x7e), 448.0);
+        assert_eq!(round(DType::F8E4M3, 464.0), 448.0);
+        assert!(round(DType::F8E4M3, 465.0).is_nan());
+        assert_eq!(round(DType::F8E5M2, 61439.0), 57344.0);
+        assert_eq!(round(DType::F8E5M2, 61440.0), f64::INFINITY);
+        assert_eq!(round(DType::F8E4M3, 17.0), 16.0);
+        assert_eq!(round(DType::F8E4M3, 19.0), 20.0);
+        assert_eq!(round(DType::F8E4M3, 2f64.powi(-10)), 0.0);
+        assert_eq!(round(DType::F8E4M3, 1.5 * 2f64.powi(-9)), 2f64.powi(-8));
+    }
+
+    #[test]
+    fn bf16_rounds_once() {
+        // Just above a tie in bf16, but equal to the tie after rounding to f32.
+        let value = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+        assert_eq!(round(DType::BF16, value), 1.0 + 2f64.powi(-7));
+        assert_eq!(round(DType::BF16, -value), -1.0 - 2f64.powi(-7));
+        assert_eq!(round(DType::BF16, 1.0 + 2f64.powi(-8)), 1.0);
+    }
+
+    #[test]
+    fn integers_wrap_and_floats_saturate() {
+        assert_eq!(wrap(DType::U8, 300), 44);
+        assert_eq!(wrap(DType::I8, 200), -56);
+        assert_eq!(wrap(DType::I4, 9), -7);
+        assert_eq!(wrap(DType::U64, -1), i128::from(u64::MAX));
+        assert_eq!(saturate(DType::I8, 1e30), 127);
+        assert_eq!(saturate(DType::U8, -3.9), 0);
+        assert_eq!(saturate(DType::I64, f64::NAN), 0);
+        assert_eq!(saturate(DType::I32, -2.9), -2);
+    }
+
+    #[test]
+    fn large_integers_round_once_to_narrow_floats() {
+        let value = (1i128 << 62) + (1i128 << 51) + 1;
+        assert_eq!(float_from_int(DType::F16, value), f64::INFINITY);
+        assert_eq!(
+            float_from_int(DType::BF16, (1i128 << 62) + (1i128 << 54) + 1),
+            2f64.powi(62) + 2f64.powi(55)
+        );
+    }
+
+    #[test]
+    fn nibbles_share_bytes() {
+        let mut bytes = [0u8; 2];
+        for (i, v) in [1i128, -8, 7].into_iter().enumerate() {
+            write_int(DType::I4, &mut bytes, i, v);
+        }
+        assert_eq!((0..3).map(|i| read_int(DType::I4, &bytes, i)).collect::<Vec<_>>(), [1, -8, 7]);
+    }
+}
