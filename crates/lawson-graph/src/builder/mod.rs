@@ -124,6 +124,11 @@ impl<'g> Builder<'g> {
         }
     }
 
+    /// The nodes added so far, in order; over an existing graph, only the new ones.
+    pub fn added(&self) -> &[Node] {
+        &self.nodes
+    }
+
     fn knows(&self, id: ValueId) -> bool {
         id.index() < self.offset() + self.values.len()
     }
