@@ -5,6 +5,7 @@
 //! an existing graph, the new nodes of a patch (`Builder::over` … `into_patch`, see `patch.rs`). Conveniences that
 //! insert broadcasts or pick constants are in `sugar.rs`.
 
+mod composites;
 mod sugar;
 
 pub use sugar::Keep;
