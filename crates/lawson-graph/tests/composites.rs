@@ -16,7 +16,10 @@ fn every_composite_has_an_example_that_uses_it() {
     for (name, graphs) in all {
         assert!(!graphs.is_empty(), "{name} has no example");
         for graph in graphs {
-            assert!(graph.nodes().iter().any(|n| n.op.name() == name), "an example of {name} does not use it");
+            assert!(
+                graph.nodes().iter().any(|n| n.op.name() == name),
+                "an example of {name} does not use it"
+            );
         }
     }
 }

@@ -50,8 +50,10 @@ fn refused(text: &str, operands: &[&str], code: Code, index: usize) {
     let error = apply(text, operands).expect_err(text);
     assert_eq!(error.code(), code, "{text}: {error}");
     let name = text.split_whitespace().next().unwrap();
-    let named =
-        error.places().iter().any(|p| matches!(p, Place::Operand { op, index: i, .. } if op == name && *i == index));
+    let named = error
+        .places()
+        .iter()
+        .any(|p| matches!(p, Place::Operand { op, index: i, .. } if op == name && *i == index));
     assert!(named, "{text} does not name operand {index} of {name}: {error}");
 }
 
@@ -59,8 +61,10 @@ fn refused(text: &str, operands: &[&str], code: Code, index: usize) {
 fn refused_attribute(text: &str, operands: &[&str], attribute: &str) {
     let error = apply(text, operands).expect_err(text);
     let op_name = text.split_whitespace().next().unwrap();
-    let named =
-        error.places().iter().any(|p| matches!(p, Place::Attribute { op, name } if op == op_name && name == attribute));
+    let named = error
+        .places()
+        .iter()
+        .any(|p| matches!(p, Place::Attribute { op, name } if op == op_name && name == attribute));
     assert!(named, "{text} does not name the attribute {attribute}: {error}");
 }
 
@@ -103,7 +107,9 @@ fn activations_refuse_integers_where_the_formula_has_fractions() {
     for name in ["leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "sigmoid", "hard_sigmoid"] {
         refused(name, &["i32[2]"], Code::OperandDType, 0);
     }
-    for name in ["hard_swish", "softplus", "softsign", "softmax axis=0", "log_softmax axis=0", "mean axes=[0]"] {
+    for name in
+        ["hard_swish", "softplus", "softsign", "softmax axis=0", "log_softmax axis=0", "mean axes=[0]"]
+    {
         refused(name, &["i32[2]"], Code::OperandDType, 0);
     }
     apply("relu", &["i32[2]"]).unwrap();

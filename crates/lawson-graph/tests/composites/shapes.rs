@@ -28,7 +28,9 @@ fn result(text: &str, operands: &[&str]) -> Type {
 
 #[test]
 fn symbolic_dimensions_pass_through() {
-    for name in ["relu", "gelu", "softmax axis=1", "log_softmax axis=0", "layer_norm axis=1", "rms_norm axis=0"] {
+    for name in
+        ["relu", "gelu", "softmax axis=1", "log_softmax axis=0", "layer_norm axis=1", "rms_norm axis=0"]
+    {
         assert_eq!(result(name, &["f32[N,M]"]), ty("f32[N,M]"), "{name}");
     }
     assert_eq!(result("linear", &["f16[A,B,K]", "f16[K,M]", "f16[M]"]), ty("f16[A,B,M]"));
@@ -38,7 +40,10 @@ fn symbolic_dimensions_pass_through() {
     assert_eq!(result("cross_entropy reduction=none", &["f32[N,C,L]", "i64[N,L]", "f32[C]"]), ty("f32[N,L]"));
     assert_eq!(result("mse_loss", &["f32[N,M]", "f32[N,M]"]), ty("f32[]"));
     assert_eq!(result("dropout", &["f32[N,M]", "u32[2]"]), ty("f32[N,M]"));
-    assert_eq!(result("batch_norm", &["f32[N,C,L]", "f32[C]", "f32[C]", "f32[C]", "f32[C]"]), ty("f32[N,C,L]"));
+    assert_eq!(
+        result("batch_norm", &["f32[N,C,L]", "f32[C]", "f32[C]", "f32[C]", "f32[C]"]),
+        ty("f32[N,C,L]")
+    );
 }
 
 #[test]
@@ -84,7 +89,7 @@ fn nonzero_defines_its_symbol_with_a_bound() {
 
 #[test]
 fn top_k_takes_a_symbolic_k_that_is_known_to_fit() {
-    let types = results(&[("N - K", Relation::Ge, 0)], "top_k k=K axis=0", &["f32[N]", ]);
+    let types = results(&[("N - K", Relation::Ge, 0)], "top_k k=K axis=0", &["f32[N]"]);
     assert_eq!(types, [ty("f32[K]"), ty("i64[K]")]);
 }
 
