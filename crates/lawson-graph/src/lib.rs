@@ -6,6 +6,7 @@ mod dim;
 mod dtype;
 mod error;
 mod graph;
+pub mod interp;
 pub mod number;
 pub mod op;
 mod patch;
