@@ -78,7 +78,7 @@ impl CompositeDef for Relu {
     const NAME: &'static str = "relu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::NUMBER)?;
+        let x = only(b, Self::NAME, inputs, Accept::NUMBER)?;
         let zero = b.full_like(x, 0.0)?;
         Ok(vec![b.max(x, zero)?])
     }
@@ -112,7 +112,7 @@ impl CompositeDef for LeakyRelu {
     const NAME: &'static str = "leaky_relu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| above_zero_or(b, x, |b, x| b.mul_scalar(x, self.slope)))?;
         Ok(vec![y])
     }
@@ -126,7 +126,7 @@ impl CompositeDef for Elu {
     const NAME: &'static str = "elu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             above_zero_or(b, x, |b, x| {
                 let e = b.expm1(x)?;
@@ -145,7 +145,7 @@ impl CompositeDef for Selu {
     const NAME: &'static str = "selu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let y = above_zero_or(b, x, |b, x| {
                 let e = b.expm1(x)?;
@@ -166,7 +166,7 @@ impl CompositeDef for Celu {
     const NAME: &'static str = "celu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         b.check(Self::NAME, inputs, |cx| {
             cx.check_finite("alpha", self.alpha)?;
             if self.alpha == 0.0 {
@@ -196,7 +196,7 @@ impl CompositeDef for HardSigmoid {
     const NAME: &'static str = "hard_sigmoid";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let scaled = b.mul_scalar(x, self.alpha)?;
             let line = b.add_scalar(scaled, self.beta)?;
@@ -214,7 +214,7 @@ impl CompositeDef for HardSwish {
     const NAME: &'static str = "hard_swish";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let gate = b.composite(HardSigmoid { alpha: 1.0 / 6.0, beta: 0.5 }, &[x])?;
             b.mul(x, gate)
