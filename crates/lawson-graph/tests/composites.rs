@@ -1,5 +1,7 @@
 //! Composites: values against PyTorch and NumPy, types with symbolic dimensions, and errors that name the operand.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "composites/operands.rs"]
 mod operands;
 #[path = "composites/own.rs"]

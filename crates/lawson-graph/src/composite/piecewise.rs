@@ -26,6 +26,12 @@ attributes! {
 }
 
 attributes! {
+    /// `prelu(x, slope)`: `x` where `x > 0`, `slope·x` elsewhere. Floats; slope broadcasts to x, aligned at the end, and
+    /// may have the dtype of x or the one that x is computed in.
+    pub struct Prelu {}
+}
+
+attributes! {
     /// `x` where `x > 0`, `alpha·(e^x - 1)` elsewhere. Floats.
     pub struct Elu {
         /// The limit towards -inf is `-alpha`.
@@ -119,6 +125,33 @@ impl CompositeDef for LeakyRelu {
 
     fn examples() -> Result<Vec<Graph>> {
         float_example([LeakyRelu { slope: 0.01 }, LeakyRelu { slope: 0.2 }])
+    }
+}
+
+impl CompositeDef for Prelu {
+    const NAME: &'static str = "prelu";
+
+    fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
+        b.check(Self::NAME, inputs, |cx| {
+            cx.count(2)?;
+            let x = cx.tensor(0, Accept::FLOAT)?;
+            cx.parameter(1)?;
+            cx.broadcasts_to(1, &x.shape).map_err(|e| e.at(cx.operand(0)))
+        })?;
+        let y = b.widened(inputs[0], |b, x| {
+            let dtype = b.dtype(x)?;
+            let slope = b.cast(inputs[1], dtype)?;
+            above_zero_or(b, x, |b, x| b.mul(x, slope))
+        })?;
+        Ok(vec![y])
+    }
+
+    fn examples() -> Result<Vec<Graph>> {
+        let t = |dtype, dims: &[usize]| Type::tensor(dtype, dims);
+        Ok(vec![
+            example(Prelu {}, [("x", t(DType::F32, &[2, 3, 5])), ("slope", t(DType::F32, &[3, 1]))])?,
+            example(Prelu {}, [("x", t(DType::F16, &[7])), ("slope", t(DType::F32, &[]))])?,
+        ])
     }
 }
 

@@ -508,3 +508,12 @@ for to, most in [("f8e4m3fn", 448.0), ("f8e5m2", 57344.0)]:
     case("quantise", [x, s], y, to=to, dtype=to)
     q = Operand([0.0, 1.5, -448.0, NAN], to, "N")
     case("dequantise", [q, s], q.value * 0.25, dtype="f32")
+
+# Prelu.
+for dtype in ["f32", "f64", "f16", "bf16"]:
+    x, slope = Operand(WITH_MINUS_INF, dtype, "N"), Operand(0.3, dtype)
+    case("prelu", [x, slope], torch.where(x.value > 0, x.value, slope.value * x.value))
+x, slope = random(2, 3, 2, names="N C L"), random(3, 1, names="C")
+case("prelu", [x, slope], F.prelu(x.value, slope.value.flatten()))
+x = Operand(np.zeros((0, 3, 2)), names="N C L")
+case("prelu", [x, slope], x.value)

@@ -127,6 +127,14 @@ fn clip_refuses_bounds_of_another_dtype_or_shape() {
 }
 
 #[test]
+fn prelu_refuses_a_slope_of_another_dtype_or_shape() {
+    refused("prelu", &["f32[2,3]", "f32[2]"], Code::DimMismatch, 1);
+    refused("prelu", &["f32[3]", "f32[2,3]"], Code::DimMismatch, 1);
+    refused("prelu", &["f32[2,3]", "f64[]"], Code::OperandDType, 1);
+    refused("prelu", &["i32[2]", "i32[]"], Code::OperandDType, 0);
+}
+
+#[test]
 fn axes_outside_the_rank_are_refused() {
     refused_attribute("softmax axis=2", &["f32[2,3]"], "axis");
     refused_attribute("softmax axis=0", &["f32[]"], "axis");
