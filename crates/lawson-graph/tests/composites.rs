@@ -12,7 +12,7 @@ mod reference;
 mod shapes;
 
 use lawson_graph::interp::{self, Options};
-use lawson_graph::{AttrReader, HostTensor, Op, Registry, Type, Value};
+use lawson_graph::{AttrReader, Builder, Graph, HostTensor, Op, Registry, Type, Value};
 
 #[test]
 fn every_composite_has_an_example_that_uses_it() {
@@ -59,6 +59,40 @@ fn every_example_runs_and_gives_values_of_the_inferred_types() {
             }
         }
     }
+}
+
+#[test]
+fn a_patch_that_decomposes_leaves_every_value_as_it_was() {
+    for (name, graphs) in Registry::standard().examples().unwrap() {
+        for graph in graphs {
+            let inputs: Vec<Value> = graph.inputs().iter().map(|v| numbers(graph.ty(*v)).into()).collect();
+            let before = interp::run(&graph, &inputs, &Options::default()).unwrap();
+            let lowered = decomposed(graph);
+            assert!(lowered.nodes().iter().all(|n| !n.op.is_composite()), "{name}");
+            let after = interp::run(&lowered, &inputs, &Options::default()).unwrap();
+            assert_eq!(before, after, "{name}");
+        }
+    }
+}
+
+/// The graph with its composites replaced by primitives only.
+fn decomposed(mut graph: Graph) -> Graph {
+    while graph.nodes().iter().any(|n| n.op.is_composite()) {
+        let mut b = Builder::over(&graph);
+        let mut pairs = Vec::new();
+        for node in graph.nodes() {
+            if let Op::Composite(c) = &node.op {
+                let results = c.decompose(&mut b, &node.inputs).unwrap();
+                pairs.extend(node.outputs.iter().copied().zip(results));
+            }
+        }
+        let mut patch = b.into_patch();
+        for (old, new) in pairs {
+            patch.replace(old, new);
+        }
+        graph = graph.apply(patch).unwrap();
+    }
+    graph
 }
 
 /// A tensor of that type with small numbers.
