@@ -113,6 +113,9 @@ impl<T: CompositeDef> Composite for T {
 
 /// The result types of a composite: those of its decomposition.
 pub(crate) fn infer(composite: &dyn Composite, cx: Infer<'_>) -> Result<Vec<Type>> {
+    if let Some(function) = composite.as_any().downcast_ref::<Function>() {
+        return function.infer(cx);
+    }
     let mut b = Builder::scratch(composite.name(), cx.facts);
     let inputs: Vec<ValueId> = cx
         .inputs
@@ -210,6 +213,11 @@ impl Registry {
         Ok(all)
     }
 
+    /// Whether the name is that of a composite defined in Rust.
+    pub(crate) fn has_entry(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
     /// The composite of that name with those attributes.
     pub fn read(&self, name: &str, reader: &mut AttrReader) -> Result<CompositeRef> {
         if let Some(entry) = self.entries.get(name) {
@@ -233,7 +241,8 @@ impl fmt::Debug for Registry {
     }
 }
 
-fn is_primitive(name: &str) -> bool {
+/// Whether the name is that of a primitive.
+pub(crate) fn is_primitive(name: &str) -> bool {
     name == "constant" || Op::primitive_names().contains(&name)
 }
 

@@ -113,8 +113,12 @@ impl Facts {
         &self.written
     }
 
-    /// Adds a fact; refuses one that contradicts what is known.
+    /// Adds a fact; refuses one that contradicts what is known. One that was added before changes nothing, so a set
+    /// of facts follows from `written` alone.
     pub fn add(&mut self, fact: Fact) -> Result<()> {
+        if self.written.contains(&fact) {
+            return Ok(());
+        }
         let gap = fact.left.clone() - fact.right.clone();
         if gap.is_overflow() {
             return Err(Error::new(
@@ -135,11 +139,24 @@ impl Facts {
             Relation::Lt => next.add_nonnegative(-gap - 1),
         };
         added.ok_or_else(contradiction)?;
-        if !next.written.contains(&fact) {
-            next.written.push(fact);
-        }
+        next.written.push(fact);
         *self = next;
         Ok(())
+    }
+
+    /// The facts that mention none of the symbols that `gone` names.
+    pub fn without(&self, gone: &impl Fn(&Symbol) -> bool) -> Result<Facts> {
+        let mut kept = Facts::new();
+        for fact in &self.written {
+            let mut mentions = false;
+            for side in [&fact.left, &fact.right] {
+                side.visit_symbols(&mut |s| mentions |= gone(s));
+            }
+            if !mentions {
+                kept.add(fact.clone())?;
+            }
+        }
+        Ok(kept)
     }
 
     fn known_of(&self, symbol: &Symbol) -> Known {
@@ -203,7 +220,7 @@ impl Facts {
         }
         // ±s + rest == 0 with s not in rest: s = ∓rest
         let solved = gap.terms().iter().rev().find_map(|t| match t.monomial.as_slice() {
-            [(Atom::Symbol(s), 1)] if t.coefficient.abs() == 1 => {
+            [(Atom::Symbol(s), 1)] if t.coefficient.unsigned_abs() == 1 => {
                 let this = Dim::monomial(t.monomial.clone(), t.coefficient);
                 let rest = gap.clone() - this;
                 (!rest.mentions(s)).then(|| (s.clone(), if t.coefficient == 1 { -rest } else { rest }))
@@ -337,7 +354,7 @@ impl Facts {
 
     /// Whether `k` divides the value whatever the symbols are.
     pub fn is_multiple(&self, dim: &Dim, k: i64) -> bool {
-        if k.abs() == 1 {
+        if k.unsigned_abs() == 1 {
             return true;
         }
         if k <= 0 || dim.is_overflow() {
@@ -579,7 +596,7 @@ fn as_residue(gap: &Dim) -> Option<(Dim, i64, i64)> {
             _ => return None,
         };
         let rest = (gap.clone() * sign - x.modulo(&Dim::from(d))).as_const()?;
-        let residue = -rest;
+        let residue = rest.checked_neg()?;
         (0..d).contains(&residue).then(|| (x.clone(), d, residue))
     })
 }
@@ -594,7 +611,7 @@ fn divide_exactly(a: &Dim, b: &Dim) -> Option<Dim> {
     }
     let mut quotient = Dim::ZERO;
     for t in a.terms() {
-        if t.coefficient % coefficient != 0 {
+        if t.coefficient.checked_rem(*coefficient)? != 0 {
             return None;
         }
         let mut rest = t.monomial.clone();
@@ -603,7 +620,7 @@ fn divide_exactly(a: &Dim, b: &Dim) -> Option<Dim> {
             rest[at].1 -= power;
         }
         rest.retain(|(_, power)| *power > 0);
-        quotient = quotient + Dim::monomial(rest, t.coefficient / coefficient);
+        quotient = quotient + Dim::monomial(rest, t.coefficient.checked_div(*coefficient)?);
     }
     Some(quotient)
 }
