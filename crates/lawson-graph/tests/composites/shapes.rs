@@ -36,7 +36,7 @@ fn symbolic_dimensions_pass_through() {
     assert_eq!(result("linear", &["f16[A,B,K]", "f16[K,M]", "f16[M]"]), ty("f16[A,B,M]"));
     assert_eq!(result("logsumexp axes=[1]", &["f32[N,M,K]"]), ty("f32[N,K]"));
     assert_eq!(result("argmax axis=1 keep_dims=true", &["f32[N,M,K]"]), ty("i64[N,1,K]"));
-    assert_eq!(result("one_hot depth=D axis=0", &["i64[N]"]), ty("f32[D,N]"));
+    assert_eq!(result("one_hot depth=M axis=0", &["i64[N,M]"]), ty("f32[M,N,M]"));
     assert_eq!(result("cross_entropy reduction=none", &["f32[N,C,L]", "i64[N,L]", "f32[C]"]), ty("f32[N,L]"));
     assert_eq!(result("mse_loss", &["f32[N,M]", "f32[N,M]"]), ty("f32[]"));
     assert_eq!(result("dropout", &["f32[N,M]", "u32[2]"]), ty("f32[N,M]"));
@@ -89,8 +89,8 @@ fn nonzero_defines_its_symbol_with_a_bound() {
 
 #[test]
 fn top_k_takes_a_symbolic_k_that_is_known_to_fit() {
-    let types = results(&[("N - K", Relation::Ge, 0)], "top_k k=K axis=0", &["f32[N]"]);
-    assert_eq!(types, [ty("f32[K]"), ty("i64[K]")]);
+    let types = results(&[("N - M", Relation::Ge, 0)], "top_k k=M axis=1", &["f32[M,N]"]);
+    assert_eq!(types, [ty("f32[M,M]"), ty("i64[M,M]")]);
 }
 
 #[test]
