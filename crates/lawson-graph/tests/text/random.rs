@@ -68,7 +68,9 @@ fn add_node(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], depth: usi
             let values: Vec<i64> = (0..n).map(|i| if n % 2 == 0 { 7 } else { i as i64 }).collect();
             vec![b.constant(HostTensor::from_slice(&[n], &values)?)?]
         }
-        6 => vec![b.reduce(c.pick(Monoid::ALL), x, &[c.below(rank.max(1))], c.pick(&[Keep::Yes, Keep::No]))?],
+        6 => {
+            vec![b.reduce(c.pick(Monoid::ALL), x, &[c.below(rank.max(1))], c.pick(&[Keep::Yes, Keep::No]))?]
+        }
         7 => {
             let mut perm: Vec<usize> = (0..rank).collect();
             perm.rotate_left(c.below(rank.max(1)));
@@ -76,7 +78,9 @@ fn add_node(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], depth: usi
         }
         8 => vec![b.concat(&[x, y], c.below(rank.max(1)))?],
         9 => vec![b.matmul(x, y)?],
-        10 => vec![b.iota(c.pick(&[DType::F32, DType::I64, DType::U4]), [dim(c, 2), dim(c, 1)], c.below(2))?],
+        10 => {
+            vec![b.iota(c.pick(&[DType::F32, DType::I64, DType::U4]), [dim(c, 2), dim(c, 1)], c.below(2))?]
+        }
         11 => {
             let dims = (0..c.below(4)).map(|_| dim(c, 4)).collect();
             vec![b.op1(Op::Dims(lawson_graph::op::Dims { dims }), &[])?]
@@ -115,7 +119,13 @@ fn add_node(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], depth: usi
     })
 }
 
-fn fill(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], count: usize, depth: usize) -> Vec<ValueId> {
+fn fill(
+    c: &mut Choices,
+    b: &mut Builder<'_>,
+    values: &[ValueId],
+    count: usize,
+    depth: usize,
+) -> Vec<ValueId> {
     let mut values = values.to_vec();
     for _ in 0..count {
         let Ok(results) = add_node(c, b, &values, depth) else { continue };
