@@ -5,7 +5,7 @@
 //! listed at the head of `verify.rs`.
 
 use crate::composite::Registry;
-use crate::dim::{Dim, Facts};
+use crate::dim::{Dim, Facts, Symbol};
 use crate::error::{Place, Result};
 use crate::op::Op;
 use crate::types::{Placement, Type};
@@ -118,7 +118,32 @@ pub struct GraphParts {
     pub outputs: Vec<Output>,
 }
 
+impl Node {
+    /// Calls `visit` with every symbol that the node's attributes, sub-graphs or result types mention.
+    pub fn visit_symbols<'a>(&self, ty: &impl Fn(ValueId) -> &'a Type, visit: &mut impl FnMut(&Symbol)) {
+        for v in &self.outputs {
+            ty(*v).visit_dims(&mut |d| d.visit_symbols(visit));
+        }
+        for (_, attr) in self.op.attrs() {
+            attr.visit_dims(&mut |d| d.visit_symbols(&mut |s| visit(s)));
+        }
+        for (_, body) in self.op.subgraphs() {
+            body.visit_symbols(visit);
+        }
+    }
+}
+
 impl Graph {
+    /// Calls `visit` with every symbol that types or attributes mention, as often as they do.
+    pub fn visit_symbols(&self, visit: &mut dyn FnMut(&Symbol)) {
+        for v in &self.inputs {
+            self.ty(*v).visit_dims(&mut |d| d.visit_symbols(&mut |s| visit(s)));
+        }
+        for node in &self.nodes {
+            node.visit_symbols(&|v| self.ty(v), &mut |s| visit(s));
+        }
+    }
+
     /// From parts, unchecked; call `verify` on the result.
     pub fn from_parts(parts: GraphParts) -> Graph {
         let GraphParts { name, facts, values, nodes, inputs, outputs } = parts;

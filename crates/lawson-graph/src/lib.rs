@@ -9,6 +9,7 @@ mod graph;
 pub mod number;
 pub mod op;
 mod patch;
+pub mod random;
 mod tensor;
 mod types;
 mod verify;

@@ -5,10 +5,11 @@
 //! left in use; all other nodes stay until `remove` names them.
 
 use crate::builder::Builder;
-use crate::dim::Facts;
+use crate::dim::{Facts, Symbol};
 use crate::error::{Code, Error, Result};
 use crate::graph::{Def, Graph, Node, NodeId, ValueId, ValueInfo};
 use crate::op::same_type;
+use crate::types::Type;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -105,8 +106,16 @@ impl Graph {
                 }
             }
         }
+        // A node depends on the definitions of the symbols that it mentions, too.
+        let mut symbol_defs = HashMap::new();
+        let all_nodes = self.nodes.iter().chain(&patch.nodes);
+        for (index, node) in all_nodes.enumerate() {
+            let types: Vec<&Type> = node.inputs.iter().filter_map(|v| info(*v)).map(|i| &i.ty).collect();
+            symbol_defs.extend(node.op.defines(&types).into_iter().map(|(s, _)| (s, index)));
+        }
         Rebuild {
             inherited,
+            symbol_defs,
             old: self,
             patch: &patch,
             new_values: vec![None; self.values.len() + patch.values.len()],
@@ -133,6 +142,7 @@ enum State {
 
 struct Rebuild<'a> {
     inherited: HashMap<ValueId, Arc<str>>,
+    symbol_defs: HashMap<Symbol, usize>,
     old: &'a Graph,
     patch: &'a Patch,
     new_values: Vec<Option<ValueId>>,
@@ -175,6 +185,16 @@ impl Rebuild<'_> {
             output.value = self.mapped(value)?;
             self.graph.outputs.push(output);
         }
+        // What was known of a symbol goes with the node that defined it.
+        let gone: HashSet<&Symbol> = self
+            .symbol_defs
+            .iter()
+            .filter(|(_, index)| self.state[**index] != State::Done)
+            .map(|(s, _)| s)
+            .collect();
+        if !gone.is_empty() {
+            self.graph.facts = self.graph.facts.without(&|s| gone.contains(s))?;
+        }
         Ok(self.graph)
     }
 
@@ -202,6 +222,23 @@ impl Rebuild<'_> {
         }
     }
 
+    /// The nodes that must stand before a node, the last first.
+    fn needs(&self, index: usize) -> Result<Vec<usize>> {
+        let node = self.node(index);
+        let mut needed = Vec::new();
+        for v in node.inputs.iter().rev() {
+            if let Def::Node(def, _) = self.info(self.patch.resolve(*v)?).def {
+                needed.push(def.index());
+            }
+        }
+        if !self.symbol_defs.is_empty() {
+            node.visit_symbols(&|v| &self.info(v).ty, &mut |s| {
+                needed.extend(self.symbol_defs.get(s).filter(|def| **def != index));
+            });
+        }
+        Ok(needed)
+    }
+
     /// Emits a node after its operands. Iterative: graphs may be deeper than the stack.
     fn visit(&mut self, start: usize) -> Result<()> {
         let mut stack = vec![start];
@@ -212,16 +249,12 @@ impl Rebuild<'_> {
                 }
                 State::Unseen => {
                     self.state[index] = State::Open;
-                    let operands = self.node(index).inputs.clone();
-                    for v in operands.iter().rev() {
-                        let v = self.patch.resolve(*v)?;
-                        if let Def::Node(node, _) = self.info(v).def {
-                            match self.state[node.index()] {
-                                State::Unseen => stack.push(node.index()),
-                                // Open nodes are those whose operands are being visited now.
-                                State::Open => return Err(Error::internal("a patch makes a circle")),
-                                State::Done => {}
-                            }
+                    for needed in self.needs(index)? {
+                        match self.state[needed] {
+                            State::Unseen => stack.push(needed),
+                            // Open nodes are those whose operands are being visited now.
+                            State::Open => return Err(Error::internal("a patch makes a circle")),
+                            State::Done => {}
                         }
                     }
                 }

@@ -142,6 +142,21 @@ impl Facts {
         Ok(())
     }
 
+    /// The facts that mention none of the symbols that `gone` names.
+    pub fn without(&self, gone: &impl Fn(&Symbol) -> bool) -> Result<Facts> {
+        let mut kept = Facts::new();
+        for fact in &self.written {
+            let mut mentions = false;
+            for side in [&fact.left, &fact.right] {
+                side.visit_symbols(&mut |s| mentions |= gone(s));
+            }
+            if !mentions {
+                kept.add(fact.clone())?;
+            }
+        }
+        Ok(kept)
+    }
+
     fn known_of(&self, symbol: &Symbol) -> Known {
         self.known.get(symbol).cloned().unwrap_or_default()
     }
