@@ -31,5 +31,5 @@ mod validate;
 pub use fuse::{fuse, unfuse};
 pub use json::{from_json, to_json};
 pub use op::{Input, ListOp, Matrix, input_tensor};
-pub use random::{RandomList, SplitMix64, random_list};
+pub use random::{RandomList, random_list};
 pub use validate::{Batch, validate, validate_with};

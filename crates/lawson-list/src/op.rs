@@ -2,7 +2,8 @@
 //!
 //! Nothing is checked here: a list is what somebody wrote. What makes it right is in `validate.rs`.
 
-use crate::random::SplitMix64;
+use crate::random::symmetric;
+use lawson_graph::random::Rng;
 use lawson_graph::{HostTensor, Place, Result};
 
 /// One entry of a list.
@@ -137,8 +138,8 @@ impl Matrix {
     /// it multiplies. Equal seeds give equal matrices on every machine.
     pub fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
         let reach = (3.0 / rows.max(1) as f64).sqrt();
-        let mut random = SplitMix64::new(seed);
-        Matrix { rows, cols, data: (0..rows * cols).map(|_| random.symmetric(reach)).collect() }
+        let mut rng = Rng::new(seed);
+        Matrix { rows, cols, data: (0..rows * cols).map(|_| symmetric(&mut rng, reach)).collect() }
     }
 
     /// The elements of one row, which must be there, as with a slice.
