@@ -2,6 +2,7 @@
 mod attr;
 mod builder;
 mod composite;
+mod cost;
 mod dim;
 mod dtype;
 mod error;
@@ -16,6 +17,7 @@ mod verify;
 pub use attr::*;
 pub use builder::*;
 pub use composite::*;
+pub use cost::Cost;
 pub use dim::{Bindings, Dim, Fact, Facts, Relation, Symbol, parse_dim};
 pub use dtype::*;
 pub use error::*;
