@@ -18,7 +18,7 @@ pub(crate) fn place(path: &Path) -> Place {
 
 /// Writes a file by way of a temporary one beside it, which takes its place only when all is written. An existing
 /// file keeps its permissions. Pipes and devices, which nothing can take the place of, are written directly.
-pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let failed = |e: io::Error| io_error("write", path, &e);
     // A link stays a link: what it leads to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
