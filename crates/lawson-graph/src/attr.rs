@@ -7,6 +7,7 @@
 use crate::dim::{Dim, Symbol};
 use crate::dtype::DType;
 use crate::error::{Code, Error, Place, Result};
+use crate::name::Quoted;
 use crate::types::{Shape, Type};
 use std::fmt;
 
@@ -119,37 +120,22 @@ impl std::hash::Hash for Attr {
     }
 }
 
+/// The bits of the NaN that is written `nan`.
+pub(crate) const CANONICAL_NAN: u64 = 0x7ff8 << 48;
+
 /// The shortest text that reads back as the same f64, always recognisable as a float.
 pub(crate) fn float_text(v: f64) -> String {
     if v.is_nan() {
-        return if v.is_sign_negative() { "-nan".into() } else { "nan".into() };
+        let sign = if v.is_sign_negative() { "-" } else { "" };
+        // Not every NaN has the same bits, and equality of attributes is by bits.
+        let bits = v.to_bits() & !(1 << 63);
+        return if bits == CANONICAL_NAN { format!("{sign}nan") } else { format!("{sign}nan(\"{bits:x}\")") };
     }
     if v.is_infinite() {
         return if v < 0.0 { "-inf".into() } else { "inf".into() };
     }
     let magnitude = v.abs();
     if magnitude != 0.0 && !(1e-5..1e17).contains(&magnitude) { format!("{v:e}") } else { format!("{v:?}") }
-}
-
-/// Prints a string in quotes, with escapes that the text form reads back.
-pub(crate) struct Quoted<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                '\n' => f.write_str("\\n")?,
-                '\t' => f.write_str("\\t")?,
-                '\r' => f.write_str("\\r")?,
-                c if c.is_control() => write!(f, "\\u{{{:x}}}", c as u32)?,
-                c => write!(f, "{c}")?,
-            }
-        }
-        f.write_str("\"")
-    }
 }
 
 /// A Rust type that can be an attribute.

@@ -5,6 +5,7 @@
 //! an existing graph, the new nodes of a patch (`Builder::over` … `into_patch`, see `patch.rs`). Conveniences that
 //! insert broadcasts or pick constants are in `sugar.rs`.
 
+mod composites;
 mod sugar;
 
 pub use sugar::Keep;
@@ -95,6 +96,11 @@ impl<'g> Builder<'g> {
         self.facts.to_mut().add(Fact::new(left, relation, right))
     }
 
+    /// Replaces what is known by what a text says about a sub-graph.
+    pub(crate) fn replace_facts(&mut self, facts: Facts) {
+        self.facts = Cow::Owned(facts);
+    }
+
     fn offset(&self) -> usize {
         self.base.map_or(0, |g| g.values.len())
     }
@@ -122,6 +128,11 @@ impl<'g> Builder<'g> {
                 None => &self.nodes[node.index()],
             }),
         }
+    }
+
+    /// The nodes added so far, in order; over an existing graph, only the new ones.
+    pub fn added(&self) -> &[Node] {
+        &self.nodes
     }
 
     fn knows(&self, id: ValueId) -> bool {

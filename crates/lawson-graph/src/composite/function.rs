@@ -6,10 +6,10 @@
 use super::{Composite, CompositeRef, Registry};
 use crate::attr::{Attr, AttrReader};
 use crate::builder::Builder;
-use crate::dim::{Dim, Relation, Symbol};
+use crate::dim::{Dim, Facts, Relation, Symbol};
 use crate::error::{Code, Error, Place, Result};
 use crate::graph::{Graph, ValueId};
-use crate::op::same_type;
+use crate::op::{Infer, same_type};
 use crate::types::Type;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -32,8 +32,46 @@ impl Function {
         &self.graph
     }
 
+    /// The result types of a call: the function's own, with its symbols bound. The body was checked when it was
+    /// built, so a call costs the same however much it expands to.
+    pub(crate) fn infer(&self, cx: Infer<'_>) -> Result<Vec<Type>> {
+        let bound = self.bind(cx.facts, cx.inputs)?;
+        let outputs = self.graph.outputs().iter();
+        outputs
+            .map(|output| {
+                let ty = self.graph.ty(output.value);
+                let mut inner = None;
+                ty.visit_dims(&mut |d| {
+                    d.visit_symbols(&mut |s| {
+                        if !bound.contains_key(s) && self.defines(s) {
+                            inner = Some(s.clone());
+                        }
+                    });
+                });
+                match inner {
+                    Some(s) => Err(Error::new(
+                        Code::UnknownSymbol,
+                        format!(
+                            "output `{}` of `{}` has the size `{s}`, which is known only inside",
+                            output.name, cx.op
+                        ),
+                    )),
+                    None => Ok(ty.map_dims(&|d| d.substitute(&|s| bound.get(s).cloned()))),
+                }
+            })
+            .collect()
+    }
+
+    /// Whether a node of the body defines the symbol when it runs.
+    fn defines(&self, symbol: &Symbol) -> bool {
+        self.graph.nodes().iter().any(|n| {
+            let types: Vec<&Type> = n.inputs.iter().map(|v| self.graph.ty(*v)).collect();
+            n.op.defines(&types).iter().any(|(s, _)| s == symbol)
+        })
+    }
+
     /// Binds the function's symbols from the operands' dimensions.
-    fn bind(&self, b: &Builder<'_>, inputs: &[ValueId]) -> Result<BTreeMap<Symbol, Dim>> {
+    fn bind(&self, facts: &Facts, inputs: &[&Type]) -> Result<BTreeMap<Symbol, Dim>> {
         let name = self.graph.name();
         if inputs.len() != self.graph.inputs().len() {
             return Err(Error::new(
@@ -43,7 +81,7 @@ impl Function {
         }
         let mut bound: BTreeMap<Symbol, Dim> = BTreeMap::new();
         for (have, want) in inputs.iter().zip(self.graph.inputs()) {
-            if let (Type::Tensor(have), Type::Tensor(want)) = (b.ty(*have), self.graph.ty(*want)) {
+            if let (Type::Tensor(have), Type::Tensor(want)) = (have, self.graph.ty(*want)) {
                 for (h, w) in have.shape.iter().zip(want.shape.iter()) {
                     if let Some(symbol) = w.as_symbol() {
                         bound.entry(symbol.clone()).or_insert_with(|| h.clone());
@@ -53,22 +91,17 @@ impl Function {
         }
         for (index, (have, want)) in inputs.iter().zip(self.graph.inputs()).enumerate() {
             let expected = self.graph.ty(*want).map_dims(&|d| d.substitute(&|s| bound.get(s).cloned()));
-            if !same_type(b.facts(), b.ty(*have), &expected) {
+            if !same_type(facts, have, &expected) {
                 return Err(Error::new(
                     Code::DimMismatch,
                     format!("`{name}` takes {} here, that is {expected}", self.graph.ty(*want)),
                 )
-                .at(Place::Operand {
-                    op: name.to_string(),
-                    index,
-                    what: b.ty(*have).to_string(),
-                }));
+                .at(Place::Operand { op: name.to_string(), index, what: have.to_string() }));
             }
         }
         for fact in self.graph.facts().written() {
             let side = |d: &Dim| d.substitute(&|s| bound.get(s).cloned());
             let (l, r) = (side(&fact.left), side(&fact.right));
-            let facts = b.facts();
             let holds = match fact.relation {
                 Relation::Eq => facts.equal(&l, &r),
                 Relation::Ge => facts.proves_ge(&l, &r),
@@ -101,7 +134,8 @@ impl Composite for Function {
     }
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let bound = self.bind(b, inputs)?;
+        let types: Vec<&Type> = inputs.iter().map(|v| b.ty(*v)).collect();
+        let bound = self.bind(b.facts(), &types)?;
         b.inline(&self.graph, inputs, Registry::standard(), &|d| d.substitute(&|s| bound.get(s).cloned()))
     }
 

@@ -1,5 +1,6 @@
 //! The canonical form: polynomials over atoms, and the arithmetic that keeps them canonical.
 
+use crate::name::{is_bare_symbol, write_quoted};
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -26,15 +27,16 @@ impl Symbol {
     }
 }
 
+/// As texts write it: in single quotes unless it may stand bare.
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        if is_bare_symbol(&self.0) { f.write_str(&self.0) } else { write_quoted(f, &self.0, '\'') }
     }
 }
 
 impl fmt::Debug for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -113,8 +113,12 @@ impl Facts {
         &self.written
     }
 
-    /// Adds a fact; refuses one that contradicts what is known.
+    /// Adds a fact; refuses one that contradicts what is known. One that was added before changes nothing, so a set
+    /// of facts follows from `written` alone.
     pub fn add(&mut self, fact: Fact) -> Result<()> {
+        if self.written.contains(&fact) {
+            return Ok(());
+        }
         let gap = fact.left.clone() - fact.right.clone();
         if gap.is_overflow() {
             return Err(Error::new(
@@ -135,9 +139,7 @@ impl Facts {
             Relation::Lt => next.add_nonnegative(-gap - 1),
         };
         added.ok_or_else(contradiction)?;
-        if !next.written.contains(&fact) {
-            next.written.push(fact);
-        }
+        next.written.push(fact);
         *self = next;
         Ok(())
     }

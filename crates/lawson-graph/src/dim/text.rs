@@ -2,9 +2,11 @@
 
 use super::expr::{Atom, Dim, Term};
 use crate::error::{Code, Error, Result};
+use crate::name::{is_name_part, is_name_start, quoted_length, unescape};
 use std::fmt;
 
-const MAX_NESTING: usize = 32;
+/// Three brackets for each of the `MAX_DEPTH` levels of a canonical expression fit in this.
+const MAX_NESTING: usize = 64;
 
 impl fmt::Debug for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,7 +130,8 @@ pub(crate) trait DimTokens {
 /// A token of a dimension expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DimToken {
-    Int(i64),
+    /// A number without its sign.
+    Int(u64),
     Name(String),
     Sign(char),
     Other,
@@ -185,12 +188,20 @@ fn term(tokens: &mut dyn DimTokens, nesting: usize) -> Result<Dim> {
 
 fn factor(tokens: &mut dyn DimTokens, nesting: usize) -> Result<Dim> {
     match tokens.peek_dim() {
-        DimToken::Int(value) => {
-            tokens.take_dim();
-            Ok(Dim::from(value))
-        }
+        DimToken::Int(value) => match i64::try_from(value) {
+            Ok(value) => {
+                tokens.take_dim();
+                Ok(Dim::from(value))
+            }
+            Err(_) => Err(tokens.dim_error("this number does not fit in 63 bits".into())),
+        },
         DimToken::Sign('-') => {
             tokens.take_dim();
+            // The least integer has no positive counterpart.
+            if tokens.peek_dim() == DimToken::Int(i64::MIN.unsigned_abs()) {
+                tokens.take_dim();
+                return Ok(Dim::from(i64::MIN));
+            }
             if nesting > MAX_NESTING {
                 return Err(tokens.dim_error("this dimension expression is nested too deeply".into()));
             }
@@ -270,10 +281,14 @@ impl DimTokens for StrTokens<'_> {
                 let n = length(|c| c.is_ascii_digit());
                 (rest[..n].parse().map_or(DimToken::Other, DimToken::Int), n)
             }
-            Some(c) if c.is_alphabetic() || c == '_' || c == '?' => {
-                let n = length(|c| c.is_alphanumeric() || c == '_' || c == '?' || c == '.');
+            Some(c) if is_name_start(c) => {
+                let n = length(is_name_part);
                 (DimToken::Name(rest[..n].to_string()), n)
             }
+            Some('\'') => match quoted_length(rest, '\'').map(|n| (unescape(&rest[1..n - 1]), n)) {
+                Ok((Ok(name), n)) => (DimToken::Name(name.into_owned()), n),
+                Ok((Err(_), n)) | Err(n) => (DimToken::Other, n),
+            },
             Some(c) => (DimToken::Sign(c), c.len_utf8()),
         };
         self.next = Some((token.clone(), start, start + length));
@@ -316,6 +331,10 @@ mod tests {
             "(N % 8) % 3",
             "min((N + 1) / 2,M / 3)",
             "(-N) / 2",
+            "'batch size' + 1",
+            "('a*b' % 8)*'it\\'s'",
+            "min('min',N / 'max(')",
+            "-9223372036854775808",
         ] {
             let dim = parse_dim(text).unwrap();
             assert_eq!(parse_dim(&dim.to_string()).unwrap(), dim, "{text} printed as {dim}");

@@ -504,6 +504,7 @@ impl Op {
             Op::DefineSymbol(s) => vec![(s.name.clone(), s.max.clone())],
             Op::SeqAt(s) => inputs.first().map(|t| s.bounds(t)).unwrap_or_default(),
             Op::HostCall(h) => h.defines.clone(),
+            Op::Composite(c) => c.defines(inputs),
             _ => Vec::new(),
         }
     }

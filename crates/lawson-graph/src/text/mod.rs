@@ -1,0 +1,166 @@
+//! The text form (`.law`): graphs that people read, write, comment and keep in files.
+//!
+//! `print` and `Display` write a graph, `parse` and `Graph::parse` read one, `write_law` and `read_law` do the same with
+//! files. Reading what was printed gives an equal graph: names, types, facts, placements and the bits of constants. (Ids
+//! come back where values stand in the order inputs, then results node by node, which is how builders make them.)
+//! The grammar is in `docs/text-form.md`. `lexer.rs` makes tokens, `cursor.rs` walks over them, `types.rs`,
+//! `signature.rs` and `literal.rs` read the parts, `parse.rs` the whole; `print.rs` is the way back.
+
+mod cursor;
+mod lexer;
+mod literal;
+mod parse;
+mod print;
+mod side_file;
+mod signature;
+mod types;
+
+pub use print::{Constants, PrintOptions};
+
+use crate::composite::Registry;
+use crate::error::{Code, Error, Place, Result};
+use crate::graph::Graph;
+use side_file::io_error;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How a text is read.
+#[derive(Clone, Debug)]
+pub struct ParseOptions<'a> {
+    /// The text's name in errors.
+    pub file: Option<String>,
+    /// The folder in which side files are looked for. Without one, a text that names a side file is refused.
+    pub folder: Option<&'a Path>,
+    /// The composites that the text may name besides those that it defines.
+    pub registry: &'a Registry,
+}
+
+impl Default for ParseOptions<'_> {
+    fn default() -> Self {
+        ParseOptions { file: None, folder: None, registry: Registry::standard() }
+    }
+}
+
+/// Reads a graph from a text.
+pub fn parse(text: &str, options: &ParseOptions<'_>) -> Result<Graph> {
+    parse::Parser::new(text, options).file()
+}
+
+/// Prints a graph.
+///
+/// ```
+/// use lawson_graph::{Constants, Graph, PrintOptions, print};
+/// let graph = Graph::parse(
+///     "lawson 1
+///      graph @f() -> (y: i64[3]) { %y: i64[3] = constant [1, 2, 3] return %y }",
+/// )?;
+/// let options = PrintOptions { constants: Constants::Elide { above: 2 }, ..PrintOptions::default() };
+/// assert!(print(&graph, &options).contains("%y: i64[3] = constant ...\n"));
+/// # Ok::<(), lawson_graph::Error>(())
+/// ```
+pub fn print(graph: &Graph, options: &PrintOptions) -> String {
+    print::print_graph(graph, options).text
+}
+
+impl Graph {
+    /// Reads a graph from a text that has no side file and uses Lawson's own operators.
+    ///
+    /// ```
+    /// use lawson_graph::Graph;
+    /// let graph = Graph::parse(
+    ///     "lawson 1
+    ///      graph @double(%x: f32[N]) -> (y: f32[N]) {
+    ///        %y = add %x, %x // the type follows
+    ///        return %y
+    ///      }",
+    /// )?;
+    /// assert_eq!(Graph::parse(&graph.to_string())?, graph);
+    /// # Ok::<(), lawson_graph::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Graph> {
+        parse(text, &ParseOptions::default())
+    }
+}
+
+/// The whole text, constants inline.
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self, &PrintOptions::default()))
+    }
+}
+
+/// Reads a graph from a file; its side file lies in the same folder or below.
+pub fn read_law(path: &Path) -> Result<Graph> {
+    let bytes = fs::read(path).map_err(|e| io_error(path, "read the file", &e))?;
+    let file = path.display().to_string();
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Error::new(Code::FileFormat, format!("the file is not text: byte {at} is not UTF-8"))
+            .at(Place::File(file.clone()))
+    })?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    parse(&text, &ParseOptions { file: Some(file), folder: Some(folder), ..ParseOptions::default() })
+}
+
+/// Writes a graph to a file. With `side_file_above`, constants of more elements than that go to a side file of the same
+/// name with the extension `safetensors`. Files appear whole or not at all: they are written under another name first.
+pub fn write_law(path: &Path, graph: &Graph, side_file_above: Option<usize>) -> Result<()> {
+    let side_path = path.with_extension("safetensors");
+    let constants = match side_file_above {
+        None => Constants::Inline,
+        Some(above) => match side_path.file_name().and_then(OsStr::to_str) {
+            Some(name) if side_path != path => Constants::SideFile { name: name.to_string(), above },
+            _ => {
+                return Err(Error::new(Code::Usage, "a side file cannot be named after this file")
+                    .at(Place::File(path.display().to_string()))
+                    .help("name the file `NAME.law`"));
+            }
+        },
+    };
+    let printed = print::print_graph(graph, &PrintOptions { constants, ..PrintOptions::default() });
+    let text = Pending::beside(path);
+    let write = |file: &mut File| file.write_all(printed.text.as_bytes()).and_then(|()| file.sync_all());
+    File::create_new(&text.path)
+        .and_then(|mut file| write(&mut file))
+        .map_err(|e| io_error(path, "write the file", &e))?;
+    if !printed.side.is_empty() {
+        let side = Pending::beside(&side_path);
+        side_file::write(&side.path, &printed.side)?;
+        File::open(&side.path)
+            .and_then(|file| file.sync_all())
+            .map_err(|e| io_error(&side_path, "write the side file", &e))?;
+        side.rename(&side_path)?;
+    }
+    text.rename(path)
+}
+
+/// A file under a passing name, removed unless it is renamed.
+struct Pending {
+    path: PathBuf,
+}
+
+impl Pending {
+    fn beside(target: &Path) -> Pending {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut name = std::ffi::OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}-{count}.part", std::process::id()));
+        Pending { path: target.with_file_name(name) }
+    }
+
+    fn rename(self, target: &Path) -> Result<()> {
+        fs::rename(&self.path, target).map_err(|e| io_error(target, "write the file", &e))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // After a rename there is nothing left to remove.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,267 @@
+//! The rewriting engine: walks a graph once, in order, and applies rules wherever they match.
+//!
+//! A rule looks at one node, with its operands already rewritten, and may build a replacement. What it builds is
+//! rewritten in turn. One walk visits each node once and each new node once, so the cost is linear in the graph and in
+//! what the rules build; a supply of fuel, proportional to the graph, bounds rules that would feed each other.
+
+use crate::rule::Rule;
+use lawson_graph::op::{Broadcast, Op};
+use lawson_graph::{
+    Builder, DType, Facts, Graph, HostTensor, Node, Patch, Result, Shape, TensorType, ValueId,
+};
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+
+/// A graph being rewritten. It derefs to the `Builder` of the replacement nodes.
+#[derive(Debug)]
+pub struct Rewriter<'g> {
+    graph: &'g Graph,
+    builder: Builder<'g>,
+    replaced: Vec<Option<ValueId>>,
+    /// For each value that took the place of others: those others.
+    stands_for: HashMap<ValueId, Vec<ValueId>>,
+    users: Users,
+    fuel: usize,
+}
+
+/// The users of each value of the graph as it was, in one array with offsets.
+#[derive(Debug)]
+struct Users {
+    starts: Vec<u32>,
+    nodes: Vec<u32>,
+    is_output: Vec<bool>,
+}
+
+impl Users {
+    fn of(graph: &Graph) -> Users {
+        let count = graph.values().len();
+        let mut starts = vec![0u32; count + 1];
+        for v in graph.nodes().iter().flat_map(|n| &n.inputs) {
+            starts[v.index() + 1] += 1;
+        }
+        for i in 0..count {
+            starts[i + 1] += starts[i];
+        }
+        let mut at = starts.clone();
+        let mut nodes = vec![0u32; starts[count] as usize];
+        for (n, node) in graph.nodes().iter().enumerate() {
+            for v in &node.inputs {
+                nodes[at[v.index()] as usize] = n as u32;
+                at[v.index()] += 1;
+            }
+        }
+        let mut is_output = vec![false; count];
+        for o in graph.outputs() {
+            is_output[o.value.index()] = true;
+        }
+        Users { starts, nodes, is_output }
+    }
+}
+
+impl<'g> Deref for Rewriter<'g> {
+    type Target = Builder<'g>;
+
+    fn deref(&self) -> &Builder<'g> {
+        &self.builder
+    }
+}
+
+impl DerefMut for Rewriter<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.builder
+    }
+}
+
+/// Applies rules everywhere, once.
+pub fn rewrite(graph: &Graph, rules: &[&Rule]) -> Result<Option<Patch>> {
+    let mut apply = |rw: &mut Rewriter<'_>, node: &Node| {
+        for rule in rules {
+            if let Some(results) = (rule.apply)(rw, node)? {
+                return Ok(Some(results));
+            }
+        }
+        Ok(None)
+    };
+    rewrite_with(graph, &mut apply)
+}
+
+/// Applies a function to every node, once. It returns replacements for the node's results, or `None`.
+pub fn rewrite_with(
+    graph: &Graph,
+    apply: &mut dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>>,
+) -> Result<Option<Patch>> {
+    let mut rw = Rewriter {
+        graph,
+        builder: Builder::over(graph),
+        replaced: vec![None; graph.values().len()],
+        stands_for: HashMap::new(),
+        users: Users::of(graph),
+        fuel: 1000 + 12 * graph.nodes().len(),
+    };
+    let mut any = false;
+    for node in graph.nodes() {
+        any |= rw.visit(node.clone(), apply)?;
+    }
+    if !any {
+        return Ok(None);
+    }
+    let Rewriter { builder, replaced, .. } = rw;
+    let mut patch = builder.into_patch();
+    for (i, new) in replaced.into_iter().enumerate() {
+        if let Some(new) = new {
+            patch.replace(ValueId::new(i), new);
+        }
+    }
+    Ok(Some(patch))
+}
+
+impl Rewriter<'_> {
+    /// Rewrites a node, and what that builds, until no rule applies or the fuel is spent.
+    fn visit(
+        &mut self,
+        node: Node,
+        apply: &mut dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>>,
+    ) -> Result<bool> {
+        let mut any = false;
+        let mut work = vec![node];
+        while let Some(mut node) = work.pop() {
+            for v in &mut node.inputs {
+                *v = self.resolve(*v);
+            }
+            if node.outputs.iter().any(|v| self.replacement(*v).is_some()) || self.fuel == 0 {
+                continue;
+            }
+            let mark = self.builder.added().len();
+            let Some(results) = apply(self, &node)? else { continue };
+            self.fuel -= 1;
+            let changed: Vec<_> =
+                node.outputs.iter().copied().zip(results).map(|(old, new)| (old, self.resolve(new))).collect();
+            for (old, new) in &changed {
+                if old != new {
+                    any = true;
+                    self.set_replacement(*old, *new);
+                }
+            }
+            // New nodes in order: their operands come first, so the last is pushed first.
+            let added: Vec<Node> = self.builder.added()[mark..].to_vec();
+            work.extend(added.into_iter().rev());
+        }
+        Ok(any)
+    }
+
+    fn replacement(&self, v: ValueId) -> Option<ValueId> {
+        self.replaced.get(v.index()).copied().flatten()
+    }
+
+    fn set_replacement(&mut self, old: ValueId, new: ValueId) {
+        if self.replaced.len() <= old.index() {
+            self.replaced.resize(old.index() + 1, None);
+        }
+        self.replaced[old.index()] = Some(new);
+        let mut others = self.stands_for.remove(&old).unwrap_or_default();
+        others.push(old);
+        self.stands_for.entry(new).or_default().extend(others);
+    }
+
+    /// The value that stands for `v` now.
+    pub fn resolve(&self, v: ValueId) -> ValueId {
+        let mut at = v;
+        while let Some(next) = self.replacement(at) {
+            at = next;
+        }
+        at
+    }
+
+    /// The node that defines a value, with operands that may have to be resolved.
+    pub fn def(&self, v: ValueId) -> Option<&Node> {
+        self.builder.defining(self.resolve(v))
+    }
+
+    /// The operator that defines a value and its first operand.
+    pub fn def1(&self, v: ValueId) -> Option<(&Op, ValueId)> {
+        let node = self.def(v)?;
+        Some((&node.op, self.resolve(*node.inputs.first()?)))
+    }
+
+    /// The tensor type of a value.
+    pub fn tensor(&self, v: ValueId) -> Option<&TensorType> {
+        self.builder.ty(v).as_tensor()
+    }
+
+    /// The shape of a value, if it is a tensor.
+    pub fn shape_of(&self, v: ValueId) -> Option<&Shape> {
+        self.tensor(v).map(|t| &t.shape)
+    }
+
+    /// Whether two values have equal types under the facts.
+    pub fn same_type(&self, a: ValueId, b: ValueId) -> bool {
+        lawson_graph::op::same_type(self.facts(), self.ty(a), self.ty(b))
+    }
+
+    /// Whether two shapes are equal under the facts.
+    pub fn same_shape(&self, a: &Shape, b: &Shape) -> bool {
+        shapes_equal(self.facts(), a, b)
+    }
+
+    /// The users of a value, and whether it is also an output. Counted in the graph as it was, for the value and for
+    /// all that it stands for; values that rules have just built count as used by nobody yet.
+    pub fn users(&self, v: ValueId) -> (Vec<&Node>, bool) {
+        let (mut nodes, mut is_output) = (Vec::new(), false);
+        let stands_for = self.stands_for.get(&v).map_or(&[][..], Vec::as_slice);
+        for i in stands_for.iter().chain([&v]).map(|v| v.index()) {
+            let (Some(start), Some(end)) = (self.users.starts.get(i), self.users.starts.get(i + 1)) else { continue };
+            let range = *start as usize..*end as usize;
+            nodes.extend(self.users.nodes[range].iter().map(|n| &self.graph.nodes()[*n as usize]));
+            is_output |= self.users.is_output[i];
+        }
+        (nodes, is_output)
+    }
+
+    /// Whether at most one node uses the value, and no output does.
+    pub fn single_use(&self, v: ValueId) -> bool {
+        let (nodes, is_output) = self.users(v);
+        nodes.len() <= 1 && !is_output
+    }
+
+    /// The constant that a value is.
+    pub fn constant_of(&self, v: ValueId) -> Option<&HostTensor> {
+        match &self.def(v)?.op {
+            Op::Constant(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// The scalar constant that a value repeats, if it is the same number everywhere.
+    pub fn splat(&self, v: ValueId) -> Option<&HostTensor> {
+        let node = self.def(v)?;
+        match &node.op {
+            Op::Constant(t) if t.sizes().is_empty() => Some(t),
+            Op::Broadcast(Broadcast { .. }) | Op::Reshape(_) => self.splat(self.resolve(node.inputs[0])),
+            _ => None,
+        }
+    }
+
+    /// Whether a value is the same number everywhere, and that number. Negative zero is not zero.
+    pub fn is_splat_of(&self, v: ValueId, number: f64) -> bool {
+        self.splat(v).is_some_and(|t| match t.dtype() {
+            d if d.is_float() => t.float_at(0).to_bits() == number.to_bits(),
+            DType::Str => false,
+            _ => t.int_at(0) == number as i128 && number.fract() == 0.0,
+        })
+    }
+
+    /// Whether a dtype is a float.
+    pub fn is_float(&self, v: ValueId) -> bool {
+        self.tensor(v).is_some_and(|t| t.dtype.is_float())
+    }
+}
+
+/// Whether two shapes are equal under the facts.
+pub fn shapes_equal(facts: &Facts, a: &Shape, b: &Shape) -> bool {
+    a.rank() == b.rank() && a.iter().zip(b.iter()).all(|(x, y)| facts.equal(x, y))
+}
+
+/// A one-value replacement.
+pub fn one(v: ValueId) -> Result<Option<Vec<ValueId>>> {
+    Ok(Some(vec![v]))
+}
