@@ -152,8 +152,8 @@ impl Lowering {
     fn step(&mut self, step: Step<'_>) -> Result<()> {
         self.value = match step {
             Step::Linear { weights, bias } => self.linear(weights, bias)?,
-            Step::Relu => self.relu()?,
-            Step::Softmax => self.softmax()?,
+            Step::Relu => self.b.relu(self.value)?,
+            Step::Softmax => self.b.softmax(self.value, 1)?,
         };
         Ok(())
     }
@@ -183,21 +183,6 @@ impl Lowering {
         let bias = self.b.constant(HostTensor::from_slice(&[bias.cols], &bias.data)?)?;
         self.b.name(bias, &format!("bias{layer}"))?;
         (self.layers, self.cols) = (layer + 1, weights.cols);
-        let product = self.b.matmul(self.value, w)?;
-        self.b.add(product, bias)
-    }
-
-    fn relu(&mut self) -> Result<ValueId> {
-        let zero = self.b.scalar(DType::F32, 0.0)?;
-        self.b.max(self.value, zero)
-    }
-
-    fn softmax(&mut self) -> Result<ValueId> {
-        use lawson_graph::{Keep, op::Monoid};
-        let greatest = self.b.reduce(Monoid::Max, self.value, &[1], Keep::Yes)?;
-        let shifted = self.b.sub(self.value, greatest)?;
-        let powers = self.b.exp(shifted)?;
-        let sum = self.b.reduce(Monoid::Sum, powers, &[1], Keep::Yes)?;
-        self.b.div(powers, sum)
+        self.b.linear(self.value, w, Some(bias))
     }
 }
