@@ -220,7 +220,7 @@ impl Facts {
         }
         // ±s + rest == 0 with s not in rest: s = ∓rest
         let solved = gap.terms().iter().rev().find_map(|t| match t.monomial.as_slice() {
-            [(Atom::Symbol(s), 1)] if t.coefficient.abs() == 1 => {
+            [(Atom::Symbol(s), 1)] if t.coefficient.unsigned_abs() == 1 => {
                 let this = Dim::monomial(t.monomial.clone(), t.coefficient);
                 let rest = gap.clone() - this;
                 (!rest.mentions(s)).then(|| (s.clone(), if t.coefficient == 1 { -rest } else { rest }))
@@ -354,7 +354,7 @@ impl Facts {
 
     /// Whether `k` divides the value whatever the symbols are.
     pub fn is_multiple(&self, dim: &Dim, k: i64) -> bool {
-        if k.abs() == 1 {
+        if k.unsigned_abs() == 1 {
             return true;
         }
         if k <= 0 || dim.is_overflow() {
@@ -596,7 +596,7 @@ fn as_residue(gap: &Dim) -> Option<(Dim, i64, i64)> {
             _ => return None,
         };
         let rest = (gap.clone() * sign - x.modulo(&Dim::from(d))).as_const()?;
-        let residue = -rest;
+        let residue = rest.checked_neg()?;
         (0..d).contains(&residue).then(|| (x.clone(), d, residue))
     })
 }
@@ -611,7 +611,7 @@ fn divide_exactly(a: &Dim, b: &Dim) -> Option<Dim> {
     }
     let mut quotient = Dim::ZERO;
     for t in a.terms() {
-        if t.coefficient % coefficient != 0 {
+        if t.coefficient.checked_rem(*coefficient)? != 0 {
             return None;
         }
         let mut rest = t.monomial.clone();
@@ -620,7 +620,7 @@ fn divide_exactly(a: &Dim, b: &Dim) -> Option<Dim> {
             rest[at].1 -= power;
         }
         rest.retain(|(_, power)| *power > 0);
-        quotient = quotient + Dim::monomial(rest, t.coefficient / coefficient);
+        quotient = quotient + Dim::monomial(rest, t.coefficient.checked_div(*coefficient)?);
     }
     Some(quotient)
 }
