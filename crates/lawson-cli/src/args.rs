@@ -145,7 +145,7 @@ pub struct CheckArgs {
 }
 
 /// Where the inputs of a graph come from.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct InputArgs {
     /// NAME=FILE.npy, NAME=random, NAME=zeros; FILE.npz for several; FILE.npy for the only one; random or zeros for
     /// all that are left.

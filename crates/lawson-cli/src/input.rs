@@ -96,11 +96,15 @@ fn sources(loaded: &Loaded, args: &InputArgs) -> Result<Vec<Source>> {
     for spec in &args.inputs {
         if let Some(fill) = fill(spec) {
             if rest.replace(fill).is_some_and(|before| before != fill) {
-                return Err(Error::new(Code::Usage, "`--input random` and `--input zeros` contradict each other"));
+                return Err(Error::new(
+                    Code::Usage,
+                    "`--input random` and `--input zeros` contradict each other",
+                ));
             }
             continue;
         }
-        let split = spec.split_once('=').map(|(name, from)| (names.iter().position(|n| n == name), name, from));
+        let split =
+            spec.split_once('=').map(|(name, from)| (names.iter().position(|n| n == name), name, from));
         match split {
             Some((Some(i), _, from)) => match fill(from) {
                 Some(fill) => put(i, Source::Made(fill))?,
@@ -135,13 +139,17 @@ fn sources(loaded: &Loaded, args: &InputArgs) -> Result<Vec<Source>> {
         .enumerate()
         .map(|(i, source)| {
             let own = || loaded.input.clone().filter(|_| i == 0 && rest.is_none());
-            source.or_else(|| own().map(|t| Source::Given(t.into()))).or(rest.map(Source::Made)).ok_or_else(|| {
-                Error::new(Code::InputMissing, format!("the input `{}` was not given", names[i])).help(format!(
-                    "it is {}; write --input {}=FILE.npy, or --input random",
-                    graph.ty(graph.inputs()[i]),
-                    names[i]
-                ))
-            })
+            source.or_else(|| own().map(|t| Source::Given(t.into()))).or(rest.map(Source::Made)).ok_or_else(
+                || {
+                    Error::new(Code::InputMissing, format!("the input `{}` was not given", names[i])).help(
+                        format!(
+                            "it is {}; write --input {}=FILE.npy, or --input random",
+                            graph.ty(graph.inputs()[i]),
+                            names[i]
+                        ),
+                    )
+                },
+            )
         })
         .collect()
 }
@@ -224,8 +232,11 @@ fn check_memory(graph: &Graph, sources: &[Source], bindings: &Bindings, limit: u
         }
     }
     if total > limit {
-        return Err(Error::new(Code::Budget, format!("making the inputs would take {total} bytes, of {limit}"))
-            .help("choose smaller sizes with --bind, or raise --max-bytes"));
+        return Err(Error::new(
+            Code::Budget,
+            format!("making the inputs would take {total} bytes, of {limit}"),
+        )
+        .help("choose smaller sizes with --bind, or raise --max-bytes"));
     }
     Ok(())
 }

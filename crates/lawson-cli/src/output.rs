@@ -16,7 +16,8 @@ const SHOWN: usize = 8;
 /// Writes outputs to the files that the arguments name.
 pub fn write_files(names: &[String], values: &[Value], specs: &[String]) -> Result<()> {
     for spec in specs {
-        let named = spec.split_once('=').and_then(|(n, file)| Some((names.iter().position(|o| o == n)?, file)));
+        let named =
+            spec.split_once('=').and_then(|(n, file)| Some((names.iter().position(|o| o == n)?, file)));
         match named {
             Some((i, file)) => npy::write(Path::new(file), &tensor(&names[i], &values[i])?)?,
             None if spec.ends_with(".npz") => {
@@ -137,9 +138,7 @@ pub fn value_json(value: &Value) -> Json {
             "sizes": t.sizes(),
             "elements": (0..t.len()).map(|i| element_json(t, i)).collect::<Vec<Json>>(),
         }),
-        Value::Sequence(items) => {
-            Json::Array(items.iter().map(|t| value_json(&t.clone().into())).collect())
-        }
+        Value::Sequence(items) => Json::Array(items.iter().map(|t| value_json(&t.clone().into())).collect()),
         Value::Optional(Some(inner)) => value_json(inner),
         _ => Json::Null,
     }
@@ -148,7 +147,7 @@ pub fn value_json(value: &Value) -> Json {
 fn element_json(t: &HostTensor, i: usize) -> Json {
     match t.dtype() {
         DType::Bool => json!(t.int_at(i) != 0),
-        DType::Str => json!(t.text()[i]),
+        DType::Str => json!(&*t.text()[i]),
         DType::U64 => json!(t.int_at(i) as u64),
         d if d.is_float() => float_json(t.float_at(i)),
         _ => json!(t.int_at(i) as i64),

@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn colours_change_nothing_but_colours() {
-        let text = "error[E0201]: expected a value\n --> f.law:1:2\n  |\n1 | x + y\n  |  ^^^\n  help: write one";
+        let text =
+            "error[E0201]: expected a value\n --> f.law:1:2\n  |\n1 | x + y\n  |  ^^^\n  help: write one";
         let painted = colored(text);
         assert!(painted.contains("\x1b[1;31merror[E0201]"));
         let mut plain = String::new();

@@ -76,7 +76,8 @@ fn check_dump(wanted: Option<&str>, pipeline: &Pipeline) -> Result<()> {
     let names = || pipeline.passes().iter().map(|p| p.name());
     match wanted {
         Some(name) if name != "all" && !names().any(|n| n == name) => {
-            let error = Error::new(Code::UnknownPass, format!("the pass `{name}` is not among those that run"));
+            let error =
+                Error::new(Code::UnknownPass, format!("the pass `{name}` is not among those that run"));
             Err(match nearest(name, names()) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error.help(format!("they are: {pipeline}")),

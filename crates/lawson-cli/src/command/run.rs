@@ -18,6 +18,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     output::check_specs(&names, &args.outputs)?;
     let (values, bindings) = input::values(&loaded, &args.input, args.input.seed)?;
     let options = input::options(&args.input);
+    #[cfg(any())]
     if args.exact {
         let results = interp::run_bounded(&loaded.graph, &values, &options)?;
         return exact(&names, &results, &bindings, reporter, out);
@@ -45,4 +46,23 @@ fn print_symbols(bindings: &Bindings, out: &mut dyn Write) -> Outcome {
 
 fn symbols_json(bindings: &Bindings) -> Map<String, Json> {
     bindings.iter().map(|(s, v)| (s.name().to_string(), json!(v))).collect()
+}
+
+#[cfg(any())]
+/// Prints values computed in f64 with the bounds of their errors.
+fn exact(
+    names: &[String],
+    results: &[interp::Bounded],
+    bindings: &Bindings,
+    reporter: &Reporter,
+    out: &mut dyn Write,
+) -> Outcome {
+    if reporter.json {
+        let outputs: Map<String, Json> =
+            names.iter().cloned().zip(results.iter().map(bounded_json)).collect();
+        let report = json!({ "symbols": symbols_json(bindings), "outputs": outputs });
+        return Ok(writeln!(out, "{report:#}")?);
+    }
+    print_symbols(bindings, out)?;
+    names.iter().zip(results).try_for_each(|(name, value)| print_bounded(name, value, out))
 }

@@ -23,8 +23,11 @@ pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome
     if reporter.json {
         return Ok(writeln!(out, "{:#}", to_json(&graph, &costs, &total, &bound))?);
     }
-    let notes: BTreeMap<_, _> =
-        graph.node_ids().zip(graph.nodes().iter().zip(&costs)).map(|(id, (n, c))| (id, note(&graph, n, c, &bound))).collect();
+    let notes: BTreeMap<_, _> = graph
+        .node_ids()
+        .zip(graph.nodes().iter().zip(&costs))
+        .map(|(id, (n, c))| (id, note(&graph, n, c, &bound)))
+        .collect();
     let constants = if args.full { Constants::Inline } else { Constants::Elide { above: SHOWN } };
     write!(out, "{}", print(&graph, &PrintOptions { constants, notes, ..PrintOptions::default() }))?;
     for line in totals(&graph, &total, &bound) {
@@ -59,7 +62,11 @@ fn totals(graph: &Graph, total: &Cost, bound: &impl Fn(&Dim) -> Dim) -> Vec<Stri
     let (count, constants) = constants(graph);
     let mut lines = vec![
         format!("nodes      {} ({} with those of sub-graphs)", graph.nodes().len(), graph.total_nodes()),
-        format!("inputs     {} in {}", quantity(&size_of(graph, graph.inputs(), bound), "B"), graph.inputs().len()),
+        format!(
+            "inputs     {} in {}",
+            quantity(&size_of(graph, graph.inputs(), bound), "B"),
+            graph.inputs().len()
+        ),
         format!("constants  {} in {count}", quantity(&constants, "B")),
         format!("outputs    {} in {}", quantity(&size_of(graph, &outputs, bound), "B"), outputs.len()),
         format!("work       {}", quantity(&total.flops, "flop")),
@@ -69,10 +76,15 @@ fn totals(graph: &Graph, total: &Cost, bound: &impl Fn(&Dim) -> Dim) -> Vec<Stri
         (total.flops.as_const(), total.read.as_const(), total.written.as_const())
         && read + written > 0
     {
-        lines.push(format!("intensity  {:.2} flop/B, every operator by itself", flops as f64 / (read + written) as f64));
+        lines.push(format!(
+            "intensity  {:.2} flop/B, every operator by itself",
+            flops as f64 / (read + written) as f64
+        ));
     }
     if !total.exact {
-        lines.push("loops that run an unknown number of times count once; host calls count nothing".to_string());
+        lines.push(
+            "loops that run an unknown number of times count once; host calls count nothing".to_string(),
+        );
     }
     lines
 }
@@ -91,7 +103,8 @@ fn constants(graph: &Graph) -> (usize, Dim) {
 
 fn to_json(graph: &Graph, costs: &[Cost], total: &Cost, bound: &impl Fn(&Dim) -> Dim) -> Json {
     let port = |name: &str, ty: &Type| json!({ "name": name, "type": ty.to_string() });
-    let inputs: Vec<Json> = graph.inputs().iter().map(|v| port(&graph.value_name(*v), graph.ty(*v))).collect();
+    let inputs: Vec<Json> =
+        graph.inputs().iter().map(|v| port(&graph.value_name(*v), graph.ty(*v))).collect();
     let outputs: Vec<Json> = graph.outputs().iter().map(|o| port(&o.name, graph.ty(o.value))).collect();
     let nodes: Vec<Json> = graph
         .nodes()
@@ -99,11 +112,8 @@ fn to_json(graph: &Graph, costs: &[Cost], total: &Cost, bound: &impl Fn(&Dim) ->
         .zip(costs)
         .map(|(node, cost)| {
             let operands: Vec<String> = node.inputs.iter().map(|v| graph.value_name(*v)).collect();
-            let results: Vec<Json> = node
-                .outputs
-                .iter()
-                .map(|v| port(&graph.value_name(*v), graph.ty(*v)))
-                .collect();
+            let results: Vec<Json> =
+                node.outputs.iter().map(|v| port(&graph.value_name(*v), graph.ty(*v))).collect();
             json!({
                 "op": node.op.name(),
                 "operands": operands,

@@ -39,7 +39,9 @@ impl Directives {
                 found.passes = Some(passes.trim().to_string());
             } else if let Some(run) = line.strip_prefix("// run:") {
                 let (inputs, outputs) = run.split_once("==").unwrap_or((run, ""));
-                found.runs.push(Run { inputs: inputs.trim().to_string(), outputs: outputs.trim().to_string() });
+                found
+                    .runs
+                    .push(Run { inputs: inputs.trim().to_string(), outputs: outputs.trim().to_string() });
             } else if line.trim_end() == AFTER {
                 after = Some(Vec::new());
             } else if let Some((_, error)) = line.split_once(ERROR) {
@@ -72,7 +74,8 @@ impl Directives {
             out.push('\n');
         }
         if let Some(after) = &self.after {
-            let body: String = after.lines().map(|l| format!("// {l}").trim_end().to_string() + "\n").collect();
+            let body: String =
+                after.lines().map(|l| format!("// {l}").trim_end().to_string() + "\n").collect();
             out.push_str(&format!("{AFTER}\n{body}"));
         }
         out

@@ -4,7 +4,8 @@ use lawson_graph::{DType, HostTensor, Type, Value};
 
 /// Reads values separated by `;`, one for each type.
 pub fn read_all(text: &str, types: &[Type]) -> Result<Vec<Value>, String> {
-    let parts: Vec<&str> = if types.is_empty() { Vec::new() } else { text.split(';').map(str::trim).collect() };
+    let parts: Vec<&str> =
+        if types.is_empty() { Vec::new() } else { text.split(';').map(str::trim).collect() };
     if parts.len() != types.len() {
         return Err(format!("{} values for {} inputs in `{text}`", parts.len(), types.len()));
     }
@@ -38,7 +39,12 @@ fn read(text: &str, ty: &Type) -> Result<Value, String> {
     tensor.map(Value::Tensor).map_err(|e| format!("`{text}`: {e}"))
 }
 
-fn nested(text: &str, depth: usize, sizes: &mut Vec<usize>, elements: &mut Vec<String>) -> Result<(), String> {
+fn nested(
+    text: &str,
+    depth: usize,
+    sizes: &mut Vec<usize>,
+    elements: &mut Vec<String>,
+) -> Result<(), String> {
     let text = text.trim();
     let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
         elements.push(text.to_string());

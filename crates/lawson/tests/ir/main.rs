@@ -29,8 +29,10 @@ fn blessing() -> bool {
 
 /// The files below a folder, in order.
 fn law_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())).map(|e| e.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|e| e.unwrap().path())
+        .collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -55,7 +57,13 @@ fn check_all(folder: &str, check: impl Fn(&str) -> Result<Option<String>, String
             Err(message) => failures.push(format!("{}:\n{message}", path.display())),
         }
     }
-    assert!(failures.is_empty(), "{} of {} files failed\n\n{}", failures.len(), files.len(), failures.join("\n\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} files failed\n\n{}",
+        failures.len(),
+        files.len(),
+        failures.join("\n\n")
+    );
     println!("{} files", files.len());
 }
 
@@ -109,8 +117,11 @@ fn check_file(text: &str) -> Result<Option<String>, String> {
 }
 
 fn run_passes(graph: &Graph, passes: &str) -> Result<Graph, String> {
-    let pipeline: Pipeline =
-        if passes == "standard" { Pipeline::standard() } else { passes.parse().map_err(|e| format!("{e}"))? };
+    let pipeline: Pipeline = if passes == "standard" {
+        Pipeline::standard()
+    } else {
+        passes.parse().map_err(|e| format!("{e}"))?
+    };
     let options = RunOptions { verify: Verify::EachPass, stop_after: None };
     pipeline.run_with(graph, &options, &mut |_| Ok(())).map_err(|e| e.to_string())
 }
@@ -128,7 +139,9 @@ fn check_pair(text: &str) -> Result<Option<String>, String> {
     let [a, b] = halves[..] else { return Err("expected one line `// means the same as`".to_string()) };
     let end = |text: &str| -> Result<String, String> {
         let graph = Graph::parse(text).map_err(|e| e.to_string())?;
-        Ok(lawson_opt::canonical_form(&run_passes(&graph, "standard")?).map_err(|e| e.to_string())?.to_string())
+        Ok(lawson_opt::canonical_form(&run_passes(&graph, "standard")?)
+            .map_err(|e| e.to_string())?
+            .to_string())
     };
     let (a, b) = (end(a)?, end(b)?);
     if a == b { Ok(None) } else { Err(format!("the first ends as\n{a}\nthe second as\n{b}")) }
