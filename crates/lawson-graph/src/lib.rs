@@ -38,6 +38,7 @@
 mod attr;
 mod builder;
 mod composite;
+mod cost;
 mod dim;
 mod dtype;
 mod error;
@@ -57,6 +58,7 @@ pub mod random;
 pub use attr::*;
 pub use builder::*;
 pub use composite::*;
+pub use cost::Cost;
 pub use dim::{Bindings, Dim, Fact, Facts, Relation, Symbol, parse_dim};
 pub use dtype::*;
 pub use error::*;

@@ -147,6 +147,11 @@ fn random_int(rng: &mut Rng, dtype: DType, elements: Elements) -> i128 {
 
 /// Random values for the symbols that a graph's inputs mention, within its facts. Sizes stay at most `max`.
 pub fn random_bindings(rng: &mut Rng, graph: &Graph, max: i64) -> Result<Bindings> {
+    complete_bindings(rng, graph, &Bindings::new(), max)
+}
+
+/// Random values for those symbols of a graph's inputs that have none yet, within its facts. Sizes stay at most `max`.
+pub fn complete_bindings(rng: &mut Rng, graph: &Graph, known: &Bindings, max: i64) -> Result<Bindings> {
     let mut symbols: BTreeSet<Symbol> = BTreeSet::new();
     for v in graph.inputs() {
         graph.ty(*v).visit_dims(&mut |d| {
@@ -155,9 +160,10 @@ pub fn random_bindings(rng: &mut Rng, graph: &Graph, max: i64) -> Result<Binding
             });
         });
     }
+    symbols.retain(|s| known.get(s).is_none());
     const TRIES: usize = 2000;
     for attempt in 0..TRIES {
-        let mut bindings = Bindings::new();
+        let mut bindings = known.clone();
         // Small sizes first, then whatever satisfies the facts.
         let reach = if attempt < TRIES / 2 { max.min(7) } else { max };
         for s in &symbols {
