@@ -52,8 +52,8 @@ pub fn run(args: &BisectArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
 fn report(found: &Verdict, seed: u64, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let (index, pass, text, details) = match found {
         Verdict::Changed { index, pass, output, comparison } => {
-            let what = format!("the output `{output}` left its bounds: {comparison:?}");
-            let details = json!({ "output": output, "comparison": format!("{comparison:?}") });
+            let what = format!("the output `{output}` left its bounds: {comparison}");
+            let details = json!({ "output": output, "comparison": comparison.to_string() });
             (*index, pass, what, details)
         }
         Verdict::Failed { index, pass, error } => {

@@ -3,6 +3,8 @@
 #[cfg(any())]
 mod bisect;
 mod check;
+#[cfg(any())]
+mod exact;
 mod explain;
 mod list;
 mod ops;

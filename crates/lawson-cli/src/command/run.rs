@@ -1,5 +1,7 @@
 //! `lawson run`: compiles a graph, finds its inputs, runs it, and shows or writes its outputs.
 
+#[cfg(any())]
+use super::exact;
 use super::pipeline;
 use crate::args::RunArgs;
 use crate::report::{Outcome, Reporter};
@@ -8,9 +10,6 @@ use lawson::graph::{Bindings, interp};
 use lawson::{CompileOptions, Limits, Passes, Program};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
-
-/// How many elements of each output are shown with their bounds.
-const SHOWN: usize = 8;
 
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let loaded = load::graph(&args.file)?;
@@ -21,7 +20,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     #[cfg(any())]
     if args.exact {
         let results = interp::run_bounded(&loaded.graph, &values, &options)?;
-        return exact(&names, &results, &bindings, reporter, out);
+        return exact::print(&names, &results, &bindings, reporter, out);
     }
     let passes = Passes::Custom(pipeline(&args.passes)?);
     let program = Program::compile(loaded.graph, &CompileOptions { passes, ..CompileOptions::default() })?;
@@ -39,30 +38,13 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     names.iter().zip(&results).try_for_each(|(name, value)| output::summary(out, name, value))
 }
 
-fn print_symbols(bindings: &Bindings, out: &mut dyn Write) -> Outcome {
+/// Prints the sizes that a run had, if any were open.
+pub(super) fn print_symbols(bindings: &Bindings, out: &mut dyn Write) -> Outcome {
     let symbols: Vec<String> = bindings.iter().map(|(s, v)| format!("{s} = {v}")).collect();
     if symbols.is_empty() { Ok(()) } else { Ok(writeln!(out, "with {}", symbols.join(", "))?) }
 }
 
-fn symbols_json(bindings: &Bindings) -> Map<String, Json> {
+/// The sizes that a run had, as JSON.
+pub(super) fn symbols_json(bindings: &Bindings) -> Map<String, Json> {
     bindings.iter().map(|(s, v)| (s.name().to_string(), json!(v))).collect()
-}
-
-#[cfg(any())]
-/// Prints values computed in f64 with the bounds of their errors.
-fn exact(
-    names: &[String],
-    results: &[interp::Bounded],
-    bindings: &Bindings,
-    reporter: &Reporter,
-    out: &mut dyn Write,
-) -> Outcome {
-    if reporter.json {
-        let outputs: Map<String, Json> =
-            names.iter().cloned().zip(results.iter().map(bounded_json)).collect();
-        let report = json!({ "symbols": symbols_json(bindings), "outputs": outputs });
-        return Ok(writeln!(out, "{report:#}")?);
-    }
-    print_symbols(bindings, out)?;
-    names.iter().zip(results).try_for_each(|(name, value)| print_bounded(name, value, out))
 }
