@@ -8,7 +8,7 @@ use lawson_graph::op::{
 };
 use lawson_graph::{
     Builder, Code, CompositeDef, DType, Dim, Element, Graph, HostTensor, Keep, Op, Result, SequenceType,
-    Symbol, TensorType, Type, Value, ValueId, attributes,
+    Symbol, TensorType, Type, Value, ValueId, attributes, example,
 };
 
 fn f32s(values: &[f32]) -> Value {
@@ -370,6 +370,10 @@ impl CompositeDef for Squares {
         let [x] = b.operands("squares", inputs)?;
         let square = b.mul(x, x)?;
         Ok(vec![b.reduce(Monoid::Sum, square, &[self.axis], Keep::No)?])
+    }
+
+    fn examples() -> Result<Vec<Graph>> {
+        Ok(vec![example(Squares { axis: 0 }, [("x", vector(DType::F32, 3))])?])
     }
 }
 

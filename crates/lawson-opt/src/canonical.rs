@@ -17,8 +17,9 @@ pub fn canonical_form(graph: &Graph) -> Result<Graph> {
         *v = id;
     }
     // Effects first, in order; then what each output needs. Iterative: graphs may be deeper than the stack.
-    let mut roots: Vec<usize> =
-        (0..old_nodes.len()).filter(|i| old_nodes[*i].op.effect() == lawson_graph::op::Effect::Effectful).collect();
+    let mut roots: Vec<usize> = (0..old_nodes.len())
+        .filter(|i| old_nodes[*i].op.effect() == lawson_graph::op::Effect::Effectful)
+        .collect();
     let def = |v: &ValueId| match old_values[v.index()].def {
         Def::Node(n, _) => Some(n.index()),
         Def::Input(_) => None,

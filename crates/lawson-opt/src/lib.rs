@@ -8,7 +8,6 @@
 //!
 //! Read `pipeline.rs` first, then `rewrite.rs`, then any file of `rules/`. `docs/add-a-rule.md` shows how to add one.
 
-
 mod canonical;
 mod pass;
 mod pipeline;
@@ -17,7 +16,6 @@ mod rule;
 
 pub mod passes;
 pub mod rules;
-
 
 pub use canonical::canonical_form;
 pub use pass::{Pass, run_pass};

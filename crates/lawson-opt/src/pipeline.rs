@@ -142,9 +142,11 @@ impl Pipeline {
 fn check(before: &Graph, after: &Graph) -> Result<()> {
     after.verify()?;
     let same_inputs = before.inputs().len() == after.inputs().len()
-        && before.inputs().iter().zip(after.inputs()).all(|(a, b)| {
-            before.ty(*a) == after.ty(*b) && before.value(*a).name == after.value(*b).name
-        });
+        && before
+            .inputs()
+            .iter()
+            .zip(after.inputs())
+            .all(|(a, b)| before.ty(*a) == after.ty(*b) && before.value(*a).name == after.value(*b).name);
     let same_outputs = before.outputs().len() == after.outputs().len()
         && before.outputs().iter().zip(after.outputs()).all(|(a, b)| {
             a.name == b.name
@@ -158,9 +160,8 @@ fn check(before: &Graph, after: &Graph) -> Result<()> {
 }
 
 fn broken(pass: &str, error: Error) -> Error {
-    let mut wrapped =
-        Error::new(Code::PassFailed, format!("the pass `{pass}` failed: {}", error.message()))
-            .help("this is a bug in Lawson; `lawson bisect` and `--stop-after` help to narrow it down");
+    let mut wrapped = Error::new(Code::PassFailed, format!("the pass `{pass}` failed: {}", error.message()))
+        .help("this is a bug in Lawson; `lawson bisect` and `--stop-after` help to narrow it down");
     for place in error.places() {
         wrapped = wrapped.at(place.clone());
     }

@@ -7,7 +7,7 @@
 use crate::rule::Rule;
 use lawson_graph::op::{Broadcast, Op};
 use lawson_graph::{
-    Builder, DType, Facts, Graph, HostTensor, Node, Patch, Result, Shape, TensorType, ValueId,
+    Builder, DType, Error, Facts, Graph, HostTensor, Node, Patch, Result, Shape, TensorType, ValueId,
 };
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -102,6 +102,9 @@ pub fn rewrite_with(
     for node in graph.nodes() {
         any |= rw.visit(node.clone(), apply)?;
     }
+    if rw.fuel == 0 && cfg!(debug_assertions) {
+        return Err(Error::internal("the rules feed one another without end"));
+    }
     if !any {
         return Ok(None);
     }
@@ -134,8 +137,13 @@ impl Rewriter<'_> {
             let mark = self.builder.added().len();
             let Some(results) = apply(self, &node)? else { continue };
             self.fuel -= 1;
-            let changed: Vec<_> =
-                node.outputs.iter().copied().zip(results).map(|(old, new)| (old, self.resolve(new))).collect();
+            let changed: Vec<_> = node
+                .outputs
+                .iter()
+                .copied()
+                .zip(results)
+                .map(|(old, new)| (old, self.resolve(new)))
+                .collect();
             for (old, new) in &changed {
                 if old != new {
                     any = true;
@@ -209,7 +217,9 @@ impl Rewriter<'_> {
         let (mut nodes, mut is_output) = (Vec::new(), false);
         let stands_for = self.stands_for.get(&v).map_or(&[][..], Vec::as_slice);
         for i in stands_for.iter().chain([&v]).map(|v| v.index()) {
-            let (Some(start), Some(end)) = (self.users.starts.get(i), self.users.starts.get(i + 1)) else { continue };
+            let (Some(start), Some(end)) = (self.users.starts.get(i), self.users.starts.get(i + 1)) else {
+                continue;
+            };
             let range = *start as usize..*end as usize;
             nodes.extend(self.users.nodes[range].iter().map(|n| &self.graph.nodes()[*n as usize]));
             is_output |= self.users.is_output[i];

@@ -53,6 +53,8 @@ impl Instance {
     pub fn graph(rule: &Rule, seed: u64) -> Result<Graph> {
         let mut instance = Instance::new(seed);
         let output = (rule.instance)(&mut instance)?;
+        // The symbol that `dim` draws needs an input that binds it.
+        instance.b.input("n", Type::tensor(DType::Bool, ["N"]))?;
         instance.b.output("y", output)?;
         instance.b.finish()
     }

@@ -10,16 +10,31 @@ fn check_kept(graph: &Graph, seed: u64) {
     let optimised = Pipeline::standard()
         .run_with(graph, &RunOptions { verify: Verify::EachPass, stop_after: None }, &mut |_| Ok(()))
         .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
-    assert!(optimised.nodes().iter().all(|n| !n.op.is_composite()), "seed {seed}: a composite is left\n{optimised}");
+    assert!(
+        optimised.nodes().iter().all(|n| !n.op.is_composite()),
+        "seed {seed}: a composite is left\n{optimised}"
+    );
     let mut rng = Rng::new(seed);
     let options = interp::Options::default();
     let bindings = random_bindings(&mut rng, graph, 6).unwrap();
-    let inputs = random_inputs(&mut rng, graph, &bindings, if seed % 2 == 0 { Elements::Tame } else { Elements::Wild }).unwrap();
-    let oracle = interp::run_bounded(graph, &inputs, &options).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
-    let results = interp::run(&optimised, &inputs, &options).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}\n{optimised}"));
+    let inputs = random_inputs(
+        &mut rng,
+        graph,
+        &bindings,
+        if seed % 2 == 0 { Elements::Tame } else { Elements::Wild },
+    )
+    .unwrap();
+    let oracle =
+        interp::run_bounded(graph, &inputs, &options).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
+    let results = interp::run(&optimised, &inputs, &options)
+        .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}\n{optimised}"));
     for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
         let comparison = interp::compare(expected, actual, 1.0);
-        assert!(comparison.ok(), "seed {seed}, output {}: {comparison:?}\n{graph}\nbecame\n{optimised}\ninputs {inputs:?}", output.name);
+        assert!(
+            comparison.ok(),
+            "seed {seed}, output {}: {comparison:?}\n{graph}\nbecame\n{optimised}\ninputs {inputs:?}",
+            output.name
+        );
     }
 }
 
@@ -87,7 +102,9 @@ fn bisect_names_the_pass_that_changes_a_result() {
     let inputs = random_inputs(&mut rng, &graph, &bindings, Elements::Tame).unwrap();
     let options = interp::Options::default();
     match bisect(&Pipeline::new(passes), &graph, &inputs, &options, 1.0).unwrap() {
-        Verdict::Changed { index: 3, pass, output, .. } => assert_eq!((pass.as_str(), output.as_str()), ("sabotage", "z")),
+        Verdict::Changed { index: 3, pass, output, .. } => {
+            assert_eq!((pass.as_str(), output.as_str()), ("sabotage", "z"))
+        }
         other => panic!("{other:?}"),
     }
     let verdict = bisect(&Pipeline::standard(), &graph, &inputs, &options, 1.0).unwrap();

@@ -86,7 +86,7 @@ impl CompositeDef for Sigmoid {
     const NAME: &'static str = "sigmoid";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let e = exp_neg_abs(b, x)?;
             let one = b.full_like(x, 1.0)?;
@@ -108,7 +108,7 @@ impl CompositeDef for Silu {
     const NAME: &'static str = "silu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let gate = b.sigmoid(x)?;
             b.mul(x, gate)
@@ -125,7 +125,7 @@ impl CompositeDef for Mish {
     const NAME: &'static str = "mish";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let e = exp_neg_abs(b, x)?;
             let twice = b.add(e, e)?;
@@ -154,7 +154,7 @@ impl CompositeDef for Gelu {
     const NAME: &'static str = "gelu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let gate = match self.form {
                 GeluForm::Exact => {
@@ -187,7 +187,7 @@ impl CompositeDef for Softplus {
     const NAME: &'static str = "softplus";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         b.check(Self::NAME, inputs, |cx| cx.check_positive("beta", self.beta))?;
         let y = b.widened(x, |b, x| {
             let beta = b.full_like(x, self.beta)?;
@@ -211,7 +211,7 @@ impl CompositeDef for Softsign {
     const NAME: &'static str = "softsign";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let magnitude = b.abs(x)?;
             let below = b.add_scalar(magnitude, 1.0)?;

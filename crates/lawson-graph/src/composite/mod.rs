@@ -28,7 +28,7 @@ pub use function::Function;
 pub use linear::{Linear, WeightLayout};
 pub use loss::{CrossEntropy, MseLoss, NllLoss, Reduction};
 pub use norm::{BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RmsNorm};
-pub use piecewise::{Celu, Clip, Elu, HardSigmoid, HardSwish, LeakyRelu, Relu, Selu};
+pub use piecewise::{Celu, Clip, Elu, HardSigmoid, HardSwish, LeakyRelu, Prelu, Relu, Selu};
 pub use pool::{AvgPool, GlobalAvgPool, GlobalLpPool, GlobalMaxPool, LpPool, MaxPool};
 pub use quant::{Dequantise, Quantise};
 pub use random::Dropout;
@@ -153,7 +153,11 @@ impl Registry {
         STANDARD.get_or_init(|| {
             let mut r = Registry::empty();
             r.register::<Linear>().register::<Attention>().register::<Dropout>();
-            r.register::<Relu>().register::<LeakyRelu>().register::<Elu>().register::<Selu>();
+            r.register::<Relu>()
+                .register::<LeakyRelu>()
+                .register::<Prelu>()
+                .register::<Elu>()
+                .register::<Selu>();
             r.register::<Celu>().register::<HardSigmoid>().register::<HardSwish>().register::<Clip>();
             r.register::<Sigmoid>().register::<Silu>().register::<Mish>().register::<Gelu>();
             r.register::<Softplus>().register::<Softsign>();

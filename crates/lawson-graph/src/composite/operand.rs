@@ -5,7 +5,6 @@
 
 use crate::builder::Builder;
 use crate::dim::Dim;
-use crate::dtype::DType;
 use crate::error::{Code, Error, Result};
 use crate::graph::ValueId;
 use crate::op::{Accept, Infer};
@@ -127,15 +126,10 @@ impl<'a> Infer<'a> {
 }
 
 /// The one operand of a composite, a tensor of an accepted dtype.
-pub(super) fn only<'b>(
-    b: &'b Builder<'_>,
-    op: &str,
-    inputs: &[ValueId],
-    accept: Accept,
-) -> Result<(ValueId, DType)> {
-    let dtype = b.check(op, inputs, |cx| {
+pub(super) fn only(b: &Builder<'_>, op: &str, inputs: &[ValueId], accept: Accept) -> Result<ValueId> {
+    b.check(op, inputs, |cx| {
         cx.count(1)?;
-        Ok(cx.tensor(0, accept)?.dtype)
+        cx.tensor(0, accept).map(|_| ())
     })?;
-    Ok((inputs[0], dtype))
+    Ok(inputs[0])
 }

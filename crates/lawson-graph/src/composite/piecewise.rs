@@ -26,6 +26,12 @@ attributes! {
 }
 
 attributes! {
+    /// `prelu(x, slope)`: `x` where `x > 0`, `slope·x` elsewhere. Floats; slope broadcasts to x, aligned at the end, and
+    /// may have the dtype of x or the one that x is computed in.
+    pub struct Prelu {}
+}
+
+attributes! {
     /// `x` where `x > 0`, `alpha·(e^x - 1)` elsewhere. Floats.
     pub struct Elu {
         /// The limit towards -inf is `-alpha`.
@@ -78,7 +84,7 @@ impl CompositeDef for Relu {
     const NAME: &'static str = "relu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::NUMBER)?;
+        let x = only(b, Self::NAME, inputs, Accept::NUMBER)?;
         let zero = b.full_like(x, 0.0)?;
         Ok(vec![b.max(x, zero)?])
     }
@@ -112,7 +118,7 @@ impl CompositeDef for LeakyRelu {
     const NAME: &'static str = "leaky_relu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| above_zero_or(b, x, |b, x| b.mul_scalar(x, self.slope)))?;
         Ok(vec![y])
     }
@@ -122,11 +128,38 @@ impl CompositeDef for LeakyRelu {
     }
 }
 
+impl CompositeDef for Prelu {
+    const NAME: &'static str = "prelu";
+
+    fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
+        b.check(Self::NAME, inputs, |cx| {
+            cx.count(2)?;
+            let x = cx.tensor(0, Accept::FLOAT)?;
+            cx.parameter(1)?;
+            cx.broadcasts_to(1, &x.shape).map_err(|e| e.at(cx.operand(0)))
+        })?;
+        let y = b.widened(inputs[0], |b, x| {
+            let dtype = b.dtype(x)?;
+            let slope = b.cast(inputs[1], dtype)?;
+            above_zero_or(b, x, |b, x| b.mul(x, slope))
+        })?;
+        Ok(vec![y])
+    }
+
+    fn examples() -> Result<Vec<Graph>> {
+        let t = |dtype, dims: &[usize]| Type::tensor(dtype, dims);
+        Ok(vec![
+            example(Prelu {}, [("x", t(DType::F32, &[2, 3, 5])), ("slope", t(DType::F32, &[3, 1]))])?,
+            example(Prelu {}, [("x", t(DType::F16, &[7])), ("slope", t(DType::F32, &[]))])?,
+        ])
+    }
+}
+
 impl CompositeDef for Elu {
     const NAME: &'static str = "elu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             above_zero_or(b, x, |b, x| {
                 let e = b.expm1(x)?;
@@ -145,7 +178,7 @@ impl CompositeDef for Selu {
     const NAME: &'static str = "selu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let y = above_zero_or(b, x, |b, x| {
                 let e = b.expm1(x)?;
@@ -166,7 +199,7 @@ impl CompositeDef for Celu {
     const NAME: &'static str = "celu";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         b.check(Self::NAME, inputs, |cx| {
             cx.check_finite("alpha", self.alpha)?;
             if self.alpha == 0.0 {
@@ -196,7 +229,7 @@ impl CompositeDef for HardSigmoid {
     const NAME: &'static str = "hard_sigmoid";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let scaled = b.mul_scalar(x, self.alpha)?;
             let line = b.add_scalar(scaled, self.beta)?;
@@ -214,7 +247,7 @@ impl CompositeDef for HardSwish {
     const NAME: &'static str = "hard_swish";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         let y = b.widened(x, |b, x| {
             let gate = b.composite(HardSigmoid { alpha: 1.0 / 6.0, beta: 0.5 }, &[x])?;
             b.mul(x, gate)

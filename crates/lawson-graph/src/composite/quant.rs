@@ -87,7 +87,10 @@ fn check_spread(cx: Infer<'_>, axis: Option<usize>, block: Option<i64>, quantise
                 Some(block) => {
                     cx.check_least("block", &[block], 1)?;
                     let mut dims = x.shape.to_vec();
-                    dims[axis] = cx.facts.simplify(&dims[axis].ceil_div(&Dim::from(block)));
+                    let (size, step) = (&dims[axis], Dim::from(block));
+                    let whole = cx.facts.is_multiple(size, block);
+                    let blocks = if whole { size.floor_div(&step) } else { size.ceil_div(&step) };
+                    dims[axis] = cx.facts.simplify(&blocks);
                     (Spread::Blocks(axis, block), dims)
                 }
             }

@@ -58,7 +58,7 @@ impl CompositeDef for Softmax {
     const NAME: &'static str = "softmax";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         b.check_axis(Self::NAME, x, self.axis)?;
         let y = b.widened(x, |b, x| {
             let (_, e) = shifted(b, x, self.axis)?;
@@ -80,7 +80,7 @@ impl CompositeDef for LogSoftmax {
     const NAME: &'static str = "log_softmax";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         b.check_axis(Self::NAME, x, self.axis)?;
         let y = b.widened(x, |b, x| {
             let (d, e) = shifted(b, x, self.axis)?;
@@ -103,7 +103,7 @@ impl CompositeDef for LogSumExp {
     const NAME: &'static str = "logsumexp";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         b.check(Self::NAME, inputs, |cx| {
             cx.check_axes("axes", &self.axes, cx.tensor(0, Accept::FLOAT)?.rank())
         })?;

@@ -53,7 +53,7 @@ impl CompositeDef for Mean {
     const NAME: &'static str = "mean";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         check_axes(b, Self::NAME, inputs, &self.axes)?;
         let keep = if self.keep_dims { Keep::Yes } else { Keep::No };
         Ok(vec![b.widened(x, |b, x| b.mean(x, &self.axes, keep))?])
@@ -74,7 +74,7 @@ impl CompositeDef for Variance {
     const NAME: &'static str = "variance";
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
-        let (x, _) = only(b, Self::NAME, inputs, Accept::FLOAT)?;
+        let x = only(b, Self::NAME, inputs, Accept::FLOAT)?;
         check_axes(b, Self::NAME, inputs, &self.axes)?;
         let keep = if self.keep_dims { Keep::Yes } else { Keep::No };
         let shape = b.shape(x)?;

@@ -320,12 +320,14 @@ impl Dim {
             if member.is_overflow() {
                 return Dim::overflow();
             }
-            // min(min(a, b) + c, d) = min(a + c, b + c, d)
+            // min(k*min(a, b) + c, d) = min(k*a + c, k*b + c, d) for positive k
             match member.terms() {
-                [Term { monomial, coefficient: 1 }] if monomial.len() == 1 && monomial[0].1 == 1 => {
+                [Term { monomial, coefficient }]
+                    if *coefficient > 0 && monomial.len() == 1 && monomial[0].1 == 1 =>
+                {
                     match (&monomial[0].0, which) {
                         (Atom::Min(inner), Extremum::Min) | (Atom::Max(inner), Extremum::Max) => {
-                            flat.extend(inner.iter().map(|d| d.clone() + member.constant()));
+                            flat.extend(inner.iter().map(|d| d.scaled(*coefficient) + member.constant()));
                         }
                         _ => flat.push(member),
                     }
@@ -358,7 +360,15 @@ impl Dim {
         if kept.len() == 1 {
             return kept.swap_remove(0);
         }
-        // Pull out a common positive factor, then a common offset.
+        // Pull out a common offset, then a common positive factor of what is left: in the other order an offset
+        // could leave a factor behind.
+        let offset = kept.iter().map(Dim::constant).min().unwrap_or(0);
+        for d in &mut kept {
+            *d = d.clone() - offset;
+        }
+        if kept.iter().any(|d| d.is_overflow() || d.depth() >= MAX_DEPTH) {
+            return Dim::overflow();
+        }
         let factor = kept
             .iter()
             .fold(0, |g, d| d.terms().iter().map(|t| t.coefficient).chain([d.constant()]).fold(g, gcd));
@@ -367,19 +377,12 @@ impl Dim {
                 *d = d.divided_exactly(factor);
             }
         }
-        let offset = kept.iter().map(Dim::constant).min().unwrap_or(0);
-        for d in &mut kept {
-            *d = d.clone() - offset;
-        }
         kept.sort_by(|a, b| a.0.cmp(&b.0));
-        if kept.iter().any(|d| d.is_overflow() || d.depth() >= MAX_DEPTH) {
-            return Dim::overflow();
-        }
         let atom = match which {
             Extremum::Min => Atom::Min(kept),
             Extremum::Max => Atom::Max(kept),
         };
-        (Dim::atom(atom) + offset).scaled(factor.max(1))
+        Dim::atom(atom).scaled(factor.max(1)) + offset
     }
 
     /// Divides every coefficient by a constant that divides them all.

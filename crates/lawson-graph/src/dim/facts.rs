@@ -396,7 +396,12 @@ impl Facts {
     pub fn is_nonnegative(&self, dim: &Dim) -> bool {
         match dim.as_const() {
             Some(c) => c >= 0,
-            None => !dim.is_overflow() && self.prove_nonnegative(&self.substituted(dim), DEPTH),
+            // What a symbol equals may be harder to bound than the symbol itself.
+            None => {
+                !dim.is_overflow()
+                    && (self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0)
+                        || self.prove_nonnegative(&self.substituted(dim), DEPTH))
+            }
         }
     }
 

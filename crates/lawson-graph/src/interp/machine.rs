@@ -11,7 +11,7 @@ use super::mode::{Mode, Whole};
 use super::{control, elementwise, host, index, linear, reduce, sequence, source, view};
 use crate::builder::Builder;
 use crate::composite::Composite;
-use crate::dim::{Bindings, Dim};
+use crate::dim::{Bindings, Dim, Symbol};
 use crate::dtype::DType;
 use crate::error::{Code, Error, Result};
 use crate::graph::{Graph, Node, ValueId};
@@ -135,6 +135,16 @@ impl<'a, M: Mode> Machine<'a, M> {
 
     /// Runs a graph inside the one that is running; symbols defined inside do not leave.
     pub(super) fn run_inner(&mut self, graph: &Graph, inputs: Vec<Item<M>>) -> Result<Vec<Item<M>>> {
+        self.run_leaving(graph, inputs, &[])
+    }
+
+    /// As `run_inner`, but these symbols, which the graph defines, leave with their values.
+    fn run_leaving(
+        &mut self,
+        graph: &Graph,
+        inputs: Vec<Item<M>>,
+        leaving: &[(Symbol, Dim)],
+    ) -> Result<Vec<Item<M>>> {
         if self.depth >= MAX_DEPTH {
             return Err(Error::new(
                 Code::Budget,
@@ -145,7 +155,12 @@ impl<'a, M: Mode> Machine<'a, M> {
         self.depth += 1;
         let results = self.run(graph, inputs);
         self.depth -= 1;
-        self.bindings = bindings;
+        let inner = std::mem::replace(&mut self.bindings, bindings);
+        for (symbol, _) in leaving {
+            if let Some(value) = inner.get(symbol) {
+                self.bindings.define(symbol.clone(), value, format!("`symbol {symbol}`"));
+            }
+        }
         results
     }
 
@@ -316,7 +331,8 @@ impl<'a, M: Mode> Machine<'a, M> {
             Op::OptGet => one(sequence::get(operands)?),
             Op::Composite(c) => {
                 let decomposed = self.decomposition(graph, node, c.as_ref())?;
-                self.run_inner(&decomposed, operands.to_vec()).map(Some)
+                let types: Vec<&Type> = node.inputs.iter().map(|v| graph.ty(*v)).collect();
+                self.run_leaving(&decomposed, operands.to_vec(), &c.defines(&types)).map(Some)
             }
             _ => Ok(None),
         }

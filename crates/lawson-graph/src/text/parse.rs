@@ -29,11 +29,25 @@ const MAX_NESTING: usize = 64;
 pub(super) const VERSION: &str = "1";
 
 /// The values of one graph by their names in the text.
-#[derive(Default)]
-struct Scope<'a> {
+struct Scope<'a, 's> {
     values: HashMap<ValueName<'a>, ValueId>,
     /// Where each value is defined, by its id.
     spans: Vec<Span>,
+    /// The graph around a sub-graph, whose values cannot be used but are often meant.
+    around: Option<&'s Scope<'a, 's>>,
+}
+
+impl<'a> Scope<'a, '_> {
+    fn is_known_around(&self, name: &ValueName<'a>) -> bool {
+        let mut around = self.around;
+        while let Some(scope) = around {
+            if scope.values.contains_key(name) {
+                return true;
+            }
+            around = scope.around;
+        }
+        false
+    }
 }
 
 /// A composite that the text defines.
@@ -134,14 +148,14 @@ impl<'a> Parser<'a> {
             b.fact(fact.left.clone(), fact.relation, fact.right.clone())
                 .map_err(|e| e.at(self.cursor.source.place(*span)))?;
         }
-        let scope = self.fill(&mut b, signature)?;
+        let scope = self.fill(&mut b, signature, None)?;
         let graph = b.finish_unverified()?;
         graph.verify().map_err(|e| self.place_in_graph(e, &graph, &scope, span))?;
         Ok(graph)
     }
 
     /// Gives an error about a graph the place of the node that it names, or that of the graph's name.
-    fn place_in_graph(&self, error: Error, graph: &Graph, scope: &Scope<'_>, name: Span) -> Error {
+    fn place_in_graph(&self, error: Error, graph: &Graph, scope: &Scope<'_, '_>, name: Span) -> Error {
         let node = error.places().iter().find_map(|place| match place {
             Place::Node { graph: of, result, .. } if of == graph.name() => {
                 let id = (0..graph.values().len()).find(|i| graph.value_name(ValueId::new(*i)) == *result)?;
@@ -153,7 +167,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A sub-graph, from its label on.
-    fn sub_graph(&mut self, outer: &Builder<'_>) -> Result<(String, Arc<Graph>)> {
+    fn sub_graph(&mut self, outer: &Builder<'_>, around: &Scope<'a, '_>) -> Result<(String, Arc<Graph>)> {
         let (label, span) = self.cursor.word("the label of a sub-graph")?;
         self.enter(1, span)?;
         self.depth += 1;
@@ -170,7 +184,7 @@ impl<'a> Parser<'a> {
             }
             b.replace_facts(facts);
         }
-        self.fill(&mut b, signature)?;
+        self.fill(&mut b, signature, Some(around))?;
         self.depth -= 1;
         Ok((label.to_string(), Arc::new(b.finish_sub_graph()?)))
     }
@@ -186,8 +200,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Inputs, body and outputs.
-    fn fill(&mut self, b: &mut Builder<'_>, signature: Signature<'a>) -> Result<Scope<'a>> {
-        let mut scope = Scope::default();
+    fn fill<'s>(
+        &mut self,
+        b: &mut Builder<'_>,
+        signature: Signature<'a>,
+        around: Option<&'s Scope<'a, 's>>,
+    ) -> Result<Scope<'a, 's>> {
+        let mut scope = Scope { values: HashMap::new(), spans: Vec::new(), around };
         for input in signature.inputs {
             let (ValueName::Given(name), Some((ty, ty_span))) = (&input.name, &input.ty) else {
                 return Err(Error::internal("an input was read without a name or a type"));
@@ -253,13 +272,18 @@ impl<'a> Parser<'a> {
         Ok(scope)
     }
 
-    fn find(&self, scope: &Scope<'a>, name: &ValueName<'a>, span: Span) -> Result<ValueId> {
+    fn find(&self, scope: &Scope<'a, '_>, name: &ValueName<'a>, span: Span) -> Result<ValueId> {
         if let Some(id) = scope.values.get(name) {
             return Ok(*id);
         }
         let written = self.cursor.source.slice(span);
         let error =
             self.cursor.source.error(Code::UnknownName, span, format!("there is no value `{written}` here"));
+        if scope.is_known_around(name) {
+            return Err(error.help(format!(
+                "a sub-graph sees its own inputs only: give `{written}` to the operator and take it as an input"
+            )));
+        }
         let known = scope.values.keys().filter_map(|n| match n {
             ValueName::Given(n) => Some(&**n),
             ValueName::Number(_) => None,
@@ -278,7 +302,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One node: `%a: T, %b: T = name %x, %y {attributes} label(…) { … }`.
-    fn node(&mut self, b: &mut Builder<'_>, scope: &mut Scope<'a>) -> Result<()> {
+    fn node(&mut self, b: &mut Builder<'_>, scope: &mut Scope<'a, '_>) -> Result<()> {
         let mut results = Vec::new();
         if self.cursor.peek().is_value() {
             loop {
@@ -318,7 +342,7 @@ impl<'a> Parser<'a> {
         while self.cursor.peek() == Kind::Ident
             && (self.cursor.peek_next() == Kind::Sign("(") || self.cursor.peek_next().is_at())
         {
-            bodies.push(self.sub_graph(b)?);
+            bodies.push(self.sub_graph(b, scope)?);
         }
         let ReadAttrs { attrs, spans: attr_spans } = attrs;
         let reader = AttrReader::new(&*name, attrs);
@@ -388,7 +412,7 @@ impl<'a> Parser<'a> {
     fn define(
         &mut self,
         b: &mut Builder<'_>,
-        scope: &mut Scope<'a>,
+        scope: &mut Scope<'a, '_>,
         op: &str,
         span: Span,
         results: Vec<Declared<'a>>,

@@ -1,4 +1,4 @@
-//! The examples of `docs/text-form.md` are graphs, and print as they stand there where they are canonical.
+//! The examples of `docs/text-form.md` do what the page says.
 
 use crate::round_trip::check;
 use lawson_graph::Graph;
@@ -23,8 +23,9 @@ fn examples_of_the_documentation_are_graphs() {
 fn node_examples_of_the_documentation_are_nodes() {
     let page = include_str!("../../../../docs/text-form.md");
     for example in blocks(page, "law-nodes") {
-        let text =
-            format!("lawson 1 graph @f(%x: f32[N, 4], %n: i64[]) -> () where N >= 1 {{ {example} return }}");
+        let text = format!(
+            "lawson 1 graph @f(%x: f32[N, 4], %n: i64[], %key: u32[2]) -> () where N >= 1 {{ {example} return }}"
+        );
         check(&Graph::parse(&text).unwrap_or_else(|e| panic!("{e}")));
     }
 }

@@ -87,7 +87,7 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn replaced_tokens(text in any_text(), edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..NASTY.len()), 1..4)) {

@@ -30,7 +30,8 @@ impl Pass for FoldBatchNorm {
 fn fold(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Some(norm) = node.op.composite::<BatchNorm>() else { return Ok(None) };
     let Some(layer) = Layer::before(rw, node.inputs[0], norm.axis) else { return Ok(None) };
-    let parameters: Option<Vec<Vec<f64>>> = node.inputs[1..].iter().map(|v| channel_vector(rw, *v, layer.channels)).collect();
+    let parameters: Option<Vec<Vec<f64>>> =
+        node.inputs[1..].iter().map(|v| channel_vector(rw, *v, layer.channels)).collect();
     let Some([scale, bias, mean, variance]) = parameters.as_deref() else { return Ok(None) };
     let factor: Vec<f64> = scale.iter().zip(variance).map(|(s, v)| s / (v + norm.epsilon).sqrt()).collect();
     let shift: Vec<f64> = (0..layer.channels)
@@ -127,7 +128,9 @@ fn broadcast_vector(rw: &Rewriter<'_>, v: ValueId, axis: usize, channels: usize)
         return Some(vec![scalar.float_at(0); channels]);
     }
     match rw.def1(v)? {
-        (Op::Broadcast(Broadcast { axes, .. }), x) if axes.as_slice() == [axis] => channel_vector(rw, x, channels),
+        (Op::Broadcast(Broadcast { axes, .. }), x) if axes.as_slice() == [axis] => {
+            channel_vector(rw, x, channels)
+        }
         _ => None,
     }
 }

@@ -25,7 +25,8 @@ impl Pass for CommonSubexpressions {
         let mut patch = Patch::new();
         for node in graph.nodes() {
             // A symbol has one definition; effects happen as often as they are written.
-            if node.op.effect() == Effect::Effectful || matches!(node.op, Op::DefineSymbol(_) | Op::SeqAt(_)) {
+            if node.op.effect() == Effect::Effectful || matches!(node.op, Op::DefineSymbol(_) | Op::SeqAt(_))
+            {
                 continue;
             }
             let operands = leaders(&leader, node);

@@ -43,12 +43,18 @@ impl FoldConstants {
     fn fold(&self, rw: &mut Rewriter<'_>, node: &Node, left: &mut usize) -> Result<Option<Vec<ValueId>>> {
         let foldable = !matches!(
             node.op,
-            Op::Constant(_) | Op::Broadcast(_) | Op::Iota(_) | Op::Dims(_) | Op::DefineSymbol(_) | Op::RandomBits(_)
+            Op::Constant(_)
+                | Op::Broadcast(_)
+                | Op::Iota(_)
+                | Op::Dims(_)
+                | Op::DefineSymbol(_)
+                | Op::RandomBits(_)
         );
         if !foldable || node.op.effect() == Effect::Effectful || !node.op.subgraphs().is_empty() {
             return Ok(None);
         }
-        let Some(operands) = node.inputs.iter().map(|v| small_constant(rw, *v, self.max_elements)).collect::<Option<Vec<_>>>()
+        let Some(operands) =
+            node.inputs.iter().map(|v| small_constant(rw, *v, self.max_elements)).collect::<Option<Vec<_>>>()
         else {
             return Ok(None);
         };
@@ -57,11 +63,17 @@ impl FoldConstants {
         }
         let mut cost: usize = operands.iter().map(HostTensor::len).sum();
         for v in &node.outputs {
-            let Some(elements) = elements(rw.ty(*v)).filter(|n| *n <= self.max_elements) else { return Ok(None) };
+            let Some(elements) = elements(rw.ty(*v)).filter(|n| *n <= self.max_elements) else {
+                return Ok(None);
+            };
             cost += elements;
         }
         // Contractions and windows do more work than they have elements.
-        let cost = if matches!(node.op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_)) { cost * 64 } else { cost };
+        let cost = if matches!(node.op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_)) {
+            cost * 64
+        } else {
+            cost
+        };
         if cost > *left {
             return Ok(None);
         }

@@ -3,7 +3,9 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Instance, Rule};
-use lawson_graph::op::{Broadcast, Contract, Convolve, Gather, Monoid, Op, Pad, Reduce, Slice, Transpose, WindowReduce};
+use lawson_graph::op::{
+    Broadcast, Contract, Convolve, Gather, Monoid, Op, Pad, Reduce, Slice, Transpose, WindowReduce,
+};
 use lawson_graph::random::{Elements, random_tensor};
 use lawson_graph::{DType, Dim, HostTensor, Node, Result, Shape, ValueId};
 
@@ -11,8 +13,8 @@ use lawson_graph::{DType, Dim, HostTensor, Node, Result, Shape, ValueId};
 pub const RULES: &[Rule] = &[
     Rule {
         name: "reduce-unit-axes",
-        identity: "reducing an axis of size 1, or no axis, only reshapes",
-        exact: Exact::Bits,
+        identity: "reducing an axis of size 1, or no axis, only reshapes (a sum that is zero may have either sign)",
+        exact: Exact::Rounding,
         apply: reduce_unit_axes,
         instance: |i| {
             let kind = *i.rng.pick(Monoid::ALL).unwrap_or(&Monoid::Max);
@@ -62,7 +64,8 @@ pub const RULES: &[Rule] = &[
             let dtype = i.dtype_of(|d| kind.accepts().1(d));
             let (a, b) = (i.dim(), i.size());
             let x = i.input(dtype, [a.clone()])?;
-            let y = i.b.op1(Op::Broadcast(Broadcast { shape: [Dim::from(b), a].into(), axes: vec![1] }), &[x])?;
+            let y =
+                i.b.op1(Op::Broadcast(Broadcast { shape: [Dim::from(b), a].into(), axes: vec![1] }), &[x])?;
             i.b.op1(Op::Reduce(Reduce { kind, axes: vec![0] }), &[y])
         },
     },
@@ -107,11 +110,19 @@ pub const RULES: &[Rule] = &[
             let dtype = i.dtype_of(|d| d.is_float() && d.has_infinity());
             let x = i.input(dtype, [3, 5])?;
             let value = i.b.constant(neutral(kind, dtype)?)?;
-            let (low, high) = (vec![Dim::ZERO, Dim::from(i.rng.between(0, 2))], vec![Dim::ZERO, Dim::from(1)]);
+            let (low, high) =
+                (vec![Dim::ZERO, Dim::from(i.rng.between(0, 2))], vec![Dim::ZERO, Dim::from(1)]);
             let y = i.b.op1(Op::Pad(Pad { low, high, interior: vec![0; 2] }), &[x, value])?;
             let none = vec![Dim::ZERO; 2];
             let window = vec![1, 2];
-            let op = WindowReduce { kind, window, stride: vec![1, 1], dilation: vec![1, 1], low: none.clone(), high: none };
+            let op = WindowReduce {
+                kind,
+                window,
+                stride: vec![1, 1],
+                dilation: vec![1, 1],
+                low: none.clone(),
+                high: none,
+            };
             i.b.op1(Op::WindowReduce(op), &[y])
         },
     },
@@ -166,7 +177,8 @@ fn reduce_reduce(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueI
         return Ok(None);
     }
     let left: Vec<usize> = (0..t.rank()).filter(|a| !inner.axes.contains(a)).collect();
-    let mut axes: Vec<usize> = inner.axes.iter().copied().chain(outer.axes.iter().map(|a| left[*a])).collect();
+    let mut axes: Vec<usize> =
+        inner.axes.iter().copied().chain(outer.axes.iter().map(|a| left[*a])).collect();
     axes.sort_unstable();
     let kind = outer.kind;
     one(rw.op1(Op::Reduce(Reduce { kind, axes }), &[x])?)
@@ -188,11 +200,14 @@ fn reduce_of_transpose(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<
 }
 
 fn extremum_of_broadcast(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
-    let Op::Reduce(Reduce { kind: kind @ (Monoid::Max | Monoid::Min | Monoid::And | Monoid::Or), axes }) = &node.op
+    let Op::Reduce(Reduce { kind: kind @ (Monoid::Max | Monoid::Min | Monoid::And | Monoid::Or), axes }) =
+        &node.op
     else {
         return Ok(None);
     };
-    let Some((Op::Broadcast(Broadcast { shape, axes: places }), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
+    let Some((Op::Broadcast(Broadcast { shape, axes: places }), x)) = rw.def1(node.inputs[0]) else {
+        return Ok(None);
+    };
     let Some(from) = rw.shape_of(x) else { return Ok(None) };
     let source = |a: usize| places.iter().position(|p| *p == a);
     let repeated = |a: usize| source(a).is_none_or(|i| from[i].is(1)) && rw.facts().is_positive(&shape[a]);
@@ -225,7 +240,10 @@ fn contract_of_transpose(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Ve
     let mut any = false;
     for side in 0..2 {
         let Some((Op::Transpose(Transpose { perm }), x)) = rw.def1(operands[side]) else { continue };
-        let ranks = (rw.shape_of(operands[0]).map_or(0, Shape::rank), rw.shape_of(operands[1]).map_or(0, Shape::rank));
+        let ranks = (
+            rw.shape_of(operands[0]).map_or(0, Shape::rank),
+            rw.shape_of(operands[1]).map_or(0, Shape::rank),
+        );
         let (free_l, free_r) = contract.free_axes(ranks.0, ranks.1);
         let free = if side == 0 { free_l } else { free_r };
         // The free axes stand in the result in the operand's order, so that order must not change.

@@ -49,7 +49,8 @@ pub const RULES: &[Rule] = &[
         exact: Exact::Bits,
         apply: |_, node| {
             let Op::Binary(kind) = node.op else { return Ok(None) };
-            let idempotent = matches!(kind, BinaryKind::And | BinaryKind::Or | BinaryKind::Min | BinaryKind::Max);
+            let idempotent =
+                matches!(kind, BinaryKind::And | BinaryKind::Or | BinaryKind::Min | BinaryKind::Max);
             if idempotent && node.inputs[0] == node.inputs[1] { one(node.inputs[0]) } else { Ok(None) }
         },
         instance: |i| {
@@ -83,17 +84,20 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "double-unary",
-        identity: "-(-x) = x, !!x = x, abs(abs(x)) = abs(x), abs(-x) = abs(x), floor(floor(x)) = floor(x) (and ceil, round, trunc)",
+        identity: "-(-x) = x, !!x = x, abs(abs(x)) = abs(x), abs(-x) = abs(x) where x has a sign, floor(floor(x)) = floor(x) (and ceil, round, trunc)",
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::Unary(outer) = node.op else { return Ok(None) };
             let Some((Op::Unary(inner), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
-            let whole =
-                |k: UnaryKind| matches!(k, UnaryKind::Floor | UnaryKind::Ceil | UnaryKind::Round | UnaryKind::Trunc);
+            let whole = |k: UnaryKind| {
+                matches!(k, UnaryKind::Floor | UnaryKind::Ceil | UnaryKind::Round | UnaryKind::Trunc)
+            };
             match (outer, *inner) {
                 (UnaryKind::Neg, UnaryKind::Neg) | (UnaryKind::Not, UnaryKind::Not) => one(x),
                 (UnaryKind::Abs, UnaryKind::Abs) => one(node.inputs[0]),
-                (UnaryKind::Abs, UnaryKind::Neg) => one(rw.abs(x)?),
+                (UnaryKind::Abs, UnaryKind::Neg) if rw.tensor(x).is_some_and(|t| t.dtype.is_signed()) => {
+                    one(rw.abs(x)?)
+                }
                 (o, i) if whole(o) && whole(i) => one(node.inputs[0]),
                 _ => Ok(None),
             }
@@ -107,7 +111,7 @@ pub const RULES: &[Rule] = &[
                 (UnaryKind::Floor, UnaryKind::Round),
             ];
             let (outer, inner) = pairs[i.rng.below(pairs.len())];
-            let dtype = i.dtype_of(|d| outer.accepts().1(d) && inner.accepts().1(d));
+            let dtype = i.dtype_of(|d| outer.accepts().1(d) && inner.accepts().1(d) && d.is_signed());
             let shape = i.any_shape();
             let x = i.input(dtype, shape)?;
             let y = i.b.unary(inner, x)?;
@@ -162,7 +166,11 @@ pub const RULES: &[Rule] = &[
             let Some((dtype, c)) = float_splat(rw, node.inputs[1]) else { return Ok(None) };
             // Far from the ends of the exponent range, so that neither c nor 1/c is subnormal.
             let reach = dtype.max_finite().unwrap_or(1.0).sqrt();
-            let power = c != 0.0 && c.is_finite() && c.abs().log2().fract() == 0.0 && c.abs() < reach && c.abs() > 1.0 / reach;
+            let power = c != 0.0
+                && c.is_finite()
+                && c.abs().log2().fract() == 0.0
+                && c.abs() < reach
+                && c.abs() > 1.0 / reach;
             if !power || (dtype != DType::F64 && number::round(dtype, 1.0 / c) * c != 1.0) {
                 return Ok(None);
             }
@@ -399,7 +407,10 @@ fn absorbing(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>>
     }
     for v in [node.inputs[1], node.inputs[0]] {
         let Some(t) = rw.splat(v) else { continue };
-        let (zero, ones) = (t.int_at(0) == 0, t.int_at(0) == if t.dtype() == DType::Bool { 1 } else { number::wrap(t.dtype(), -1) });
+        let (zero, ones) = (
+            t.int_at(0) == 0,
+            t.int_at(0) == if t.dtype() == DType::Bool { 1 } else { number::wrap(t.dtype(), -1) },
+        );
         let absorbs = match kind {
             BinaryKind::Mul | BinaryKind::And => zero,
             BinaryKind::Or => ones,
@@ -418,7 +429,9 @@ fn combine_constants(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<Va
         return Ok(None);
     }
     let split = |rw: &Rewriter<'_>, a: ValueId, b: ValueId| {
-        rw.splat(b).map(|t| (a, t.int_at(0), t.dtype())).or_else(|| rw.splat(a).map(|t| (b, t.int_at(0), t.dtype())))
+        rw.splat(b)
+            .map(|t| (a, t.int_at(0), t.dtype()))
+            .or_else(|| rw.splat(a).map(|t| (b, t.int_at(0), t.dtype())))
     };
     let Some((inner, outer_c, dtype)) = split(rw, node.inputs[0], node.inputs[1]) else { return Ok(None) };
     let Some(def) = rw.def(inner) else { return Ok(None) };
@@ -470,4 +483,3 @@ fn zeros_like(rw: &mut Rewriter<'_>, like: ValueId) -> Result<ValueId> {
     let zero = rw.constant(HostTensor::zeros(t.dtype, &[])?)?;
     rw.broadcast_to(zero, t.shape)
 }
-

@@ -66,7 +66,9 @@ pub const RULES: &[Rule] = &[
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::Transpose(Transpose { perm: outer }) = &node.op else { return Ok(None) };
-            let Some((Op::Transpose(Transpose { perm: inner }), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
+            let Some((Op::Transpose(Transpose { perm: inner }), x)) = rw.def1(node.inputs[0]) else {
+                return Ok(None);
+            };
             let perm: Vec<usize> = outer.iter().map(|p| inner[*p]).collect();
             one(rw.transpose(x, &perm)?)
         },
@@ -185,7 +187,10 @@ pub const RULES: &[Rule] = &[
             let dtype = i.dtype();
             let (a, b) = (i.dim(), i.dim());
             let x = i.input(dtype, [a.clone()])?;
-            let y = i.b.op1(Op::Broadcast(Broadcast { shape: [b.clone(), a.clone()].into(), axes: vec![1] }), &[x])?;
+            let y = i.b.op1(
+                Op::Broadcast(Broadcast { shape: [b.clone(), a.clone()].into(), axes: vec![1] }),
+                &[x],
+            )?;
             i.b.op1(Op::Reshape(Reshape { shape: [b, Dim::ONE, a].into() }), &[y])
         },
     },
@@ -265,10 +270,15 @@ fn match_axes(rw: &Rewriter<'_>, from: &Shape, to: &Shape) -> Option<Vec<Option<
 fn broadcast_of_reshape(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Op::Broadcast(Broadcast { shape, axes }) = &node.op else { return Ok(None) };
     let Some((Op::Reshape(_), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
-    let (Some(from), Some(mid)) = (rw.shape_of(x).cloned(), rw.shape_of(node.inputs[0])) else { return Ok(None) };
+    let (Some(from), Some(mid)) = (rw.shape_of(x).cloned(), rw.shape_of(node.inputs[0])) else {
+        return Ok(None);
+    };
     let Some(map) = match_axes(rw, &from, mid) else { return Ok(None) };
-    // Dropped axes of size 1 go by a reshape of x; the rest keep their place.
+    // Axes of size 1 go by a reshape of x, if they have not gone already; the rest keep their place.
     let kept: Shape = from.iter().filter(|d| !d.is(1)).cloned().collect();
+    if kept.rank() == mid.rank() {
+        return Ok(None);
+    }
     let places: Vec<usize> = map.iter().flatten().map(|m| axes[*m]).collect();
     let squeezed = rw.reshape(x, kept)?;
     let shape = shape.clone();
@@ -277,7 +287,9 @@ fn broadcast_of_reshape(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec
 
 fn reshape_of_broadcast(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Op::Reshape(Reshape { shape: to }) = &node.op else { return Ok(None) };
-    let Some((Op::Broadcast(Broadcast { shape: mid, axes }), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
+    let Some((Op::Broadcast(Broadcast { shape: mid, axes }), x)) = rw.def1(node.inputs[0]) else {
+        return Ok(None);
+    };
     // One number everywhere can be repeated to any shape.
     if rw.shape_of(x).is_some_and(|s| s.rank() == 0) {
         let to = to.clone();

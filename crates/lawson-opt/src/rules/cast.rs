@@ -50,19 +50,21 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "bitcast-bitcast",
-        identity: "bitcast<C>(bitcast<B>(x)) = bitcast<C>(x)",
+        identity: "bitcast<C>(bitcast<B>(x)) = bitcast<C>(x) for integers B (which NaN a float holds is not kept)",
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::Bitcast(Bitcast { to }) = node.op else { return Ok(None) };
             match rw.def1(node.inputs[0]) {
-                Some((Op::Bitcast(_), x)) => one(rw.op1(Op::Bitcast(Bitcast { to }), &[x])?),
+                Some((Op::Bitcast(Bitcast { to: between }), x)) if between.is_int() => {
+                    one(rw.op1(Op::Bitcast(Bitcast { to }), &[x])?)
+                }
                 _ => Ok(None),
             }
         },
         instance: |i| {
             let a = i.number();
             let same = |d: DType| d.is_number() && d.bits() == a.bits();
-            let (b, c) = (i.dtype_of(same), i.dtype_of(same));
+            let (b, c) = (i.dtype_of(|d| same(d) && d.is_int()), i.dtype_of(same));
             let shape = i.any_shape();
             let x = i.input(a, shape)?;
             let y = i.b.op1(Op::Bitcast(Bitcast { to: b }), &[x])?;

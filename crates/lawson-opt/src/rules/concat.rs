@@ -177,12 +177,16 @@ fn pad_pad(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Some(def) = rw.def(node.inputs[0]) else { return Ok(None) };
     let Op::Pad(inner) = &def.op else { return Ok(None) };
     let (x, value) = (rw.resolve(def.inputs[0]), rw.resolve(def.inputs[1]));
-    let same = value == node.inputs[1] || rw.splat(value).zip(rw.splat(node.inputs[1])).is_some_and(|(a, b)| a == b);
+    let same =
+        value == node.inputs[1] || rw.splat(value).zip(rw.splat(node.inputs[1])).is_some_and(|(a, b)| a == b);
     if !same || outer.interior.iter().chain(&inner.interior).any(|n| *n != 0) {
         return Ok(None);
     }
     let add = |a: &[Dim], b: &[Dim]| a.iter().zip(b).map(|(a, b)| a.clone() + b.clone()).collect();
-    let merged =
-        Pad { low: add(&outer.low, &inner.low), high: add(&outer.high, &inner.high), interior: inner.interior.clone() };
+    let merged = Pad {
+        low: add(&outer.low, &inner.low),
+        high: add(&outer.high, &inner.high),
+        interior: inner.interior.clone(),
+    };
     one(rw.op1(Op::Pad(merged), &[x, value])?)
 }

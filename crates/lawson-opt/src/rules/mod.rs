@@ -13,7 +13,16 @@ use crate::rule::Rule;
 
 /// Every rule, in the order in which they are tried on a node: what vanishes first, what moves last.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [shape::RULES, cast::RULES, algebra::RULES, axes::RULES, concat::RULES, slice::RULES, absorb::RULES, sink::RULES]
-        .into_iter()
-        .flatten()
+    [
+        shape::RULES,
+        cast::RULES,
+        algebra::RULES,
+        axes::RULES,
+        concat::RULES,
+        slice::RULES,
+        absorb::RULES,
+        sink::RULES,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -6,7 +6,9 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{BinaryKind, Broadcast, Cast, CompareKind, Concat, Dims, Gather, Monoid, Op, Reduce, Slice, UnaryKind};
+use lawson_graph::op::{
+    BinaryKind, Broadcast, Cast, CompareKind, Concat, Dims, Gather, Monoid, Op, Reduce, Slice, UnaryKind,
+};
 use lawson_graph::{DType, Dim, Facts, HostTensor, Node, Result, Shape, ValueId};
 
 /// The most entries of a shape vector.
@@ -20,7 +22,9 @@ pub const RULES: &[Rule] = &[
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::Dims(Dims { dims }) = &node.op else { return Ok(None) };
-            let Some(values) = dims.iter().map(|d| rw.facts().simplify(d).as_const()).collect::<Option<Vec<i64>>>() else {
+            let Some(values) =
+                dims.iter().map(|d| rw.facts().simplify(d).as_const()).collect::<Option<Vec<i64>>>()
+            else {
                 return Ok(None);
             };
             one(rw.vector(&values)?)
@@ -48,7 +52,8 @@ pub const RULES: &[Rule] = &[
                 4 => i.b.slice_axis(a, 0, 1, 1),
                 5 => i.b.op1(Op::Reduce(Reduce { kind: Monoid::Prod, axes: vec![0] }), &[a]),
                 _ => {
-                    let at = i.b.constant(HostTensor::from_slice(&[1, 1], &[i.rng.clone().between(0, 1)])?)?;
+                    let at =
+                        i.b.constant(HostTensor::from_slice(&[1, 1], &[i.rng.clone().between(0, 1)])?)?;
                     i.b.op1(Op::Gather(Gather { axes: vec![0], batch: 0 }), &[a, at])
                 }
             }
@@ -109,7 +114,14 @@ fn symbolic(operands: &[Vec<Dim>]) -> bool {
 fn dims_arithmetic(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let foldable = matches!(
         node.op,
-        Op::Binary(_) | Op::Unary(UnaryKind::Neg) | Op::Concat(_) | Op::Slice(_) | Op::Gather(_) | Op::Reduce(_) | Op::Select | Op::Broadcast(_)
+        Op::Binary(_)
+            | Op::Unary(UnaryKind::Neg)
+            | Op::Concat(_)
+            | Op::Slice(_)
+            | Op::Gather(_)
+            | Op::Reduce(_)
+            | Op::Select
+            | Op::Broadcast(_)
     );
     let Some(t) = rw.tensor(node.outputs[0]).cloned() else { return Ok(None) };
     if !foldable || t.dtype != DType::I64 || rw.splat(node.outputs[0]).is_some() {
@@ -145,7 +157,9 @@ fn fold(rw: &Rewriter<'_>, node: &Node) -> Option<Vec<Dim>> {
         Op::Slice(Slice { start, size, step }) if start.len() == 1 => {
             let x = entries(rw, node.inputs[0])?;
             let (start, size) = (start[0].as_const()?, size[0].as_const()?);
-            let picked = (0..size).map(|i| x.get((start + i * step[0]) as usize).cloned()).collect::<Option<Vec<_>>>()?;
+            let picked = (0..size)
+                .map(|i| x.get((start + i * step[0]) as usize).cloned())
+                .collect::<Option<Vec<_>>>()?;
             Some(picked)
         }
         Op::Gather(Gather { axes, batch: 0 }) if axes.len() == 1 && shape_of(0)?.len() == 1 => {
@@ -201,7 +215,9 @@ fn combine(facts: &Facts, kind: BinaryKind, a: &Dim, b: &Dim) -> Option<Dim> {
 
 fn dims_comparison(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Op::Compare(kind) = node.op else { return Ok(None) };
-    let (Some(a), Some(b)) = (entries(rw, node.inputs[0]), entries(rw, node.inputs[1])) else { return Ok(None) };
+    let (Some(a), Some(b)) = (entries(rw, node.inputs[0]), entries(rw, node.inputs[1])) else {
+        return Ok(None);
+    };
     if !symbolic(&[a.clone(), b.clone()]) {
         return Ok(None);
     }

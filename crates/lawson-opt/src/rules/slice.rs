@@ -37,7 +37,9 @@ pub const RULES: &[Rule] = &[
                 let Some(product) = a.checked_mul(*b) else { return Ok(None) };
                 step.push(product);
             }
-            let start = (0..step.len()).map(|a| inner.start[a].clone() + outer.start[a].clone() * inner.step[a]).collect();
+            let start = (0..step.len())
+                .map(|a| inner.start[a].clone() + outer.start[a].clone() * inner.step[a])
+                .collect();
             let merged = Slice { start, size: outer.size.clone(), step };
             one(rw.op1(Op::Slice(merged), &[x])?)
         },
@@ -45,8 +47,14 @@ pub const RULES: &[Rule] = &[
             let dtype = i.dtype();
             let n = i.rng.between(8, 12);
             let x = i.input(dtype, [n])?;
-            let y = i.b.op1(Op::Slice(Slice { start: vec![Dim::from(7)], size: vec![Dim::from(4)], step: vec![-2] }), &[x])?;
-            i.b.op1(Op::Slice(Slice { start: vec![Dim::from(1)], size: vec![Dim::from(2)], step: vec![2] }), &[y])
+            let y = i.b.op1(
+                Op::Slice(Slice { start: vec![Dim::from(7)], size: vec![Dim::from(4)], step: vec![-2] }),
+                &[x],
+            )?;
+            i.b.op1(
+                Op::Slice(Slice { start: vec![Dim::from(1)], size: vec![Dim::from(2)], step: vec![2] }),
+                &[y],
+            )
         },
     },
     Rule {
@@ -68,7 +76,9 @@ pub const RULES: &[Rule] = &[
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::Slice(s) = &node.op else { return Ok(None) };
-            let Some((Op::Transpose(Transpose { perm }), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
+            let Some((Op::Transpose(Transpose { perm }), x)) = rw.def1(node.inputs[0]) else {
+                return Ok(None);
+            };
             let perm = perm.clone();
             let place = |axis: usize| perm.iter().position(|p| *p == axis).unwrap_or(axis);
             let moved = permuted(s, (0..perm.len()).map(place));
@@ -126,7 +136,8 @@ pub const RULES: &[Rule] = &[
             let x = i.input(dtype, [Dim::from(n), Dim::symbol("N")])?;
             let value = i.constant(dtype, &[])?;
             let two = vec![Dim::from(2), Dim::ZERO];
-            let y = i.b.op1(Op::Pad(Pad { low: two.clone(), high: two, interior: vec![0, 0] }), &[x, value])?;
+            let y =
+                i.b.op1(Op::Pad(Pad { low: two.clone(), high: two, interior: vec![0, 0] }), &[x, value])?;
             let start = i.rng.between(2, n);
             let size = i.rng.between(1, n + 2 - start);
             i.b.slice_axis(y, 0, start, size)
@@ -152,7 +163,8 @@ pub const RULES: &[Rule] = &[
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::DynamicSlice(DynamicSlice { size }) = &node.op else { return Ok(None) };
-            let (Some(starts), Some(shape)) = (rw.constant_of(node.inputs[1]), rw.shape_of(node.inputs[0])) else {
+            let (Some(starts), Some(shape)) = (rw.constant_of(node.inputs[1]), rw.shape_of(node.inputs[0]))
+            else {
                 return Ok(None);
             };
             let start = (0..size.len())
@@ -229,7 +241,8 @@ fn slice_of_reshape(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<Val
         return Ok(None);
     }
     // An axis comes through whole where the elements before it, and its own size, are the same on both sides.
-    let mut inner = Slice { start: vec![Dim::ZERO; from.rank()], size: from.to_vec(), step: vec![1; from.rank()] };
+    let mut inner =
+        Slice { start: vec![Dim::ZERO; from.rank()], size: from.to_vec(), step: vec![1; from.rank()] };
     for a in cut {
         let before: Dim = mid[..a].iter().cloned().product();
         let twin = (0..from.rank()).find(|b| {
@@ -317,7 +330,8 @@ fn slice_of_pad(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId
         let last = s.start[axis].clone() + span;
         let (first, last) = if s.step[axis] > 0 { (&s.start[axis], &last) } else { (&last, &s.start[axis]) };
         let end = low[axis].clone() + shape[axis].clone();
-        let inside = rw.facts().proves_ge(first, &low[axis]) && rw.facts().proves_ge(&end, &(last.clone() + 1));
+        let inside =
+            rw.facts().proves_ge(first, &low[axis]) && rw.facts().proves_ge(&end, &(last.clone() + 1));
         if interior[axis] != 0 || !inside {
             return Ok(None);
         }
