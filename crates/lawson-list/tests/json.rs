@@ -118,3 +118,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_examples_in_the_documentation_are_right() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/list-front-end.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let examples: Vec<&str> =
+        text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        validate(&from_json(example).unwrap()).unwrap();
+    }
+}
