@@ -1,12 +1,16 @@
 //! The oracle: a reference interpreter, naive and obviously right, that runs every graph.
 //!
-//! `run` computes in plain mode: every float is rounded to its dtype after each primitive. `run_group` runs several
-//! participants that meet at collectives.
+//! `run` computes in plain mode: every float is rounded to its dtype after each primitive. `run_bounded` computes floats
+//! in f64 and carries beside each the range in which every correct target's lies (`bound/`); `compare` holds a target's
+//! result against that. `run_group` runs several participants that meet at collectives.
 //!
 //! Read `machine.rs` next: it runs nodes in order and dispatches to the families of primitives, one file each.
 
 mod array;
+mod bound;
+mod bounded;
 mod collective;
+mod compare;
 mod control;
 mod elementwise;
 mod host;
@@ -23,6 +27,8 @@ mod source;
 mod special;
 mod view;
 
+pub use bounded::{Bounded, BoundedTensor, run_bounded};
+pub use compare::{Comparison, Worst, compare};
 pub use host::{HostFunction, HostFunctions};
 pub use signature::bind;
 
