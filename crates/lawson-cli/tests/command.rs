@@ -1,4 +1,5 @@
 //! The binary itself: what each command prints, what it writes, and its exit codes.
+#![allow(clippy::unwrap_used)]
 
 use lawson::{DType, Tensor, npy};
 use serde_json::Value as Json;
@@ -269,7 +270,6 @@ fn loops_without_end_are_stopped() {
     fails(&folder.run(&["run", "forever.law", "-i", "random", "--max-steps", "1000"]), 1, "E0404");
 }
 
-#[cfg(any())]
 #[test]
 fn run_exact_prints_bounds() {
     let folder = Folder::new();
@@ -320,7 +320,6 @@ fn opt_dumps_stops_and_lists() {
     fails(&folder.run(&["opt", "m.law", "--dump-after", "x"]), 1, "E0502");
 }
 
-#[cfg(any())]
 #[test]
 fn bisect_finds_the_standard_passes_fine() {
     let folder = Folder::new();
@@ -330,6 +329,15 @@ fn bisect_finds_the_standard_passes_fine() {
     assert_eq!(json(&folder.run(&["bisect", "m.law", "--json"]))["fine"], true);
     fails(&folder.run(&["bisect", "m.law", "--slack", "0.5"]), 2, "slack");
     fails(&folder.run(&["bisect", "m.law", "--trials", "0"]), 2, "trials");
+}
+
+#[test]
+fn bisect_gives_no_verdict_where_nothing_is_determined() {
+    let folder = Folder::new();
+    let list = fine(&folder.run(&["list", "random", "--depth", "200", "--size", "32"]));
+    let output = folder.pipe(&["bisect", "-", "--trials", "1"], &list);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).contains("no verdict"), "{}", out(&output));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The JSON form: round trips, the short forms, and typed errors for everything else.
+#![allow(clippy::unwrap_used)]
 
 use lawson_graph::Code;
 use lawson_list::{Input, ListOp, Matrix, RandomList, from_json, random_list, to_json, validate};

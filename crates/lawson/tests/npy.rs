@@ -1,4 +1,5 @@
 //! NumPy files: what NumPy wrote is read, what is written NumPy reads, and nothing else is trusted.
+#![allow(clippy::unwrap_used)]
 
 use lawson::{Code, DType, Tensor, npy};
 use lawson_graph::HostTensor;

@@ -1,4 +1,5 @@
 //! Programs and sessions on the reference target: what comes in is checked, what goes out is right.
+#![allow(clippy::unwrap_used)]
 
 use lawson::graph::{Graph, interp::HostFunctions};
 use lawson::opt::Pipeline;

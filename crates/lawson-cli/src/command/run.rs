@@ -1,8 +1,6 @@
 //! `lawson run`: compiles a graph, finds its inputs, runs it, and shows or writes its outputs.
 
-#[cfg(any())]
-use super::exact;
-use super::pipeline;
+use super::{exact, pipeline};
 use crate::args::RunArgs;
 use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
@@ -17,7 +15,6 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     output::check_specs(&names, &args.outputs)?;
     let (values, bindings) = input::values(&loaded, &args.input, args.input.seed)?;
     let options = input::options(&args.input);
-    #[cfg(any())]
     if args.exact {
         let results = interp::run_bounded(&loaded.graph, &values, &options)?;
         return exact::print(&names, &results, &bindings, reporter, out);
