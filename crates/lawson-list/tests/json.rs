@@ -1,4 +1,5 @@
 //! The JSON form: round trips, the short forms, and typed errors for everything else.
+#![allow(clippy::unwrap_used)]
 
 use lawson_graph::Code;
 use lawson_list::{Input, ListOp, Matrix, RandomList, from_json, random_list, to_json, validate};
@@ -116,5 +117,17 @@ proptest! {
         if let Ok(list) = from_json(std::str::from_utf8(&bytes).unwrap()) {
             let _ = validate(&list);
         }
+    }
+}
+
+#[test]
+fn the_examples_in_the_documentation_are_right() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/list-front-end.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let examples: Vec<&str> =
+        text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        validate(&from_json(example).unwrap()).unwrap();
     }
 }

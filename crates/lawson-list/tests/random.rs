@@ -1,4 +1,5 @@
 //! Random lists stay finite, of order 1 and alive at any depth and size, by a naive evaluation in f32.
+#![allow(clippy::unwrap_used)]
 
 use lawson_list::{Input, ListOp, Matrix, RandomList, fuse, random_list};
 

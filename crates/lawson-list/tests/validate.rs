@@ -1,4 +1,5 @@
 //! Each way in which a list can be wrong, with its code and its entry; and what right lists give.
+#![allow(clippy::unwrap_used)]
 
 use lawson_graph::{Code, Error, Place, Symbol};
 use lawson_list::{Batch, Input, ListOp, Matrix, input_tensor, validate, validate_with};

@@ -15,9 +15,9 @@ pub enum Verdict {
         /// How many passes ran.
         passes: usize,
         /// How many elements were compared after each pass.
-        compared: usize,
+        compared: u64,
         /// How many elements the oracle leaves undetermined.
-        undetermined: usize,
+        undetermined: u64,
     },
     /// A pass changed a result.
     Changed {
@@ -42,7 +42,13 @@ pub enum Verdict {
 }
 
 /// Finds the first pass after which results leave the oracle's bounds (times `slack`, at least 1).
-pub fn bisect(pipeline: &Pipeline, graph: &Graph, inputs: &[Value], options: &interp::Options, slack: f64) -> Result<Verdict> {
+pub fn bisect(
+    pipeline: &Pipeline,
+    graph: &Graph,
+    inputs: &[Value],
+    options: &interp::Options,
+    slack: f64,
+) -> Result<Verdict> {
     let oracle = interp::run_bounded(graph, inputs, options)?;
     let mut found: Option<Verdict> = None;
     let (mut compared, mut undetermined) = (0, 0);
@@ -56,7 +62,8 @@ pub fn bisect(pipeline: &Pipeline, graph: &Graph, inputs: &[Value], options: &in
         let results = match interp::run(seen.graph, inputs, options) {
             Ok(results) => results,
             Err(error) => {
-                found = Some(Verdict::Failed { index: seen.index, pass: seen.pass.name().to_string(), error });
+                found =
+                    Some(Verdict::Failed { index: seen.index, pass: seen.pass.name().to_string(), error });
                 return Ok(());
             }
         };

@@ -8,6 +8,7 @@
 //!
 //! Read `pipeline.rs` first, then `rewrite.rs`, then any file of `rules/`. `docs/add-a-rule.md` shows how to add one.
 
+mod bisect;
 mod canonical;
 mod pass;
 mod pipeline;
@@ -17,6 +18,7 @@ mod rule;
 pub mod passes;
 pub mod rules;
 
+pub use bisect::{Verdict, bisect};
 pub use canonical::canonical_form;
 pub use pass::{Pass, run_pass};
 pub use pipeline::{Observed, Pipeline, RunOptions, Verify};

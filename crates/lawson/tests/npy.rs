@@ -1,4 +1,5 @@
 //! NumPy files: what NumPy wrote is read, what is written NumPy reads, and nothing else is trusted.
+#![allow(clippy::unwrap_used)]
 
 use lawson::{Code, DType, Tensor, npy};
 use lawson_graph::HostTensor;
@@ -187,4 +188,41 @@ proptest! {
         let _ = npy::read_npz(&path, |_| None);
         let _ = std::fs::remove_file(path);
     }
+}
+
+/// A file that NumPy wrote; `tests/numpy/generate.py` says how.
+fn from_numpy(name: &str) -> Vec<(String, Tensor)> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/numpy").join(name);
+    npy::read_npz(&path, |name| name.parse().ok()).unwrap()
+}
+
+#[test]
+fn numbers_that_numpy_wrote_are_read() {
+    let files = from_numpy("plain.npz").into_iter().chain(from_numpy("ml.npz"));
+    for (name, tensor) in files {
+        let host = tensor.to_host().unwrap();
+        let unsigned = name.starts_with('u');
+        let expected = [-2.0, 0.0, 1.0, 0.5, 3.0, 7.0].map(|x: f64| match host.dtype() {
+            DType::Bool => f64::from(u8::from(x != 0.0)),
+            d if d.is_float() => x,
+            _ if unsigned => x.abs().trunc(),
+            _ => x.trunc(),
+        });
+        let found: Vec<f64> = (0..6).map(|i| host.float_at(i)).collect();
+        assert_eq!((host.sizes(), found), (&[2, 3][..], expected.to_vec()), "{name}");
+    }
+}
+
+#[test]
+fn orders_ends_and_text_that_numpy_wrote_are_read() {
+    let files = from_numpy("odd.npz");
+    let find = |name: &str| &files.iter().find(|(n, _)| n == name).unwrap().1;
+    assert_eq!(find("fortran").to_vec::<f32>().unwrap(), [-2.0, 0.0, 1.0, 0.5, 3.0, 7.0]);
+    assert_eq!(find("big").to_vec::<i32>().unwrap(), [-2, 0, 1, 0, 3, 7]);
+    assert_eq!(find("scalar"), &Tensor::scalar(2.5f64));
+    assert_eq!(find("empty").sizes(), [0, 3]);
+    let text =
+        |name: &str| find(name).to_host().unwrap().text().iter().map(|s| s.to_string()).collect::<Vec<_>>();
+    assert_eq!(text("text"), ["a", "βγ", "", "long text"]);
+    assert_eq!(text("bytes"), ["a", "bcd"]);
 }

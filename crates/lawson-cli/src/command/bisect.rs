@@ -2,7 +2,7 @@
 
 use super::pipeline;
 use crate::args::BisectArgs;
-use crate::report::{BUG, Failure, Outcome, Reporter, error_json};
+use crate::report::{BUG, Failure, Outcome, Reporter, USER, error_json};
 use crate::{input, load};
 use lawson::opt::{Verdict, bisect};
 use lawson::{Code, Error};
@@ -35,25 +35,32 @@ pub fn run(args: &BisectArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
             found => return report(&found, seed, reporter, out),
         }
     }
+    // Without anything to compare there is no verdict, and a script must not take it for one.
+    let verdict = compared > 0 || undetermined == 0;
     if reporter.json {
-        let report = json!({ "fine": true, "trials": args.trials, "compared": compared, "undetermined": undetermined });
-        return Ok(writeln!(out, "{report:#}")?);
+        let fine = if verdict { json!(true) } else { json!(null) };
+        let counts = json!({ "fine": fine, "trials": args.trials, "compared": compared, "undetermined": undetermined });
+        writeln!(out, "{counts:#}")?;
+    } else if verdict {
+        writeln!(
+            out,
+            "fine: all results stay within their bounds after each of {} passes \
+             ({} trials, {compared} elements compared, {undetermined} undetermined)",
+            pipeline.passes().len(),
+            args.trials
+        )?;
+    } else {
+        writeln!(out, "no verdict: the error bounds of all {undetermined} elements have grown beyond use")?;
     }
-    Ok(writeln!(
-        out,
-        "fine: all results stay within their bounds after each of {} passes \
-         ({} trials, {compared} elements compared, {undetermined} undetermined)",
-        pipeline.passes().len(),
-        args.trials
-    )?)
+    if verdict { Ok(()) } else { Err(Failure::Said(USER)) }
 }
 
 /// Says which pass it is. A pass that changes results is a bug in Lawson.
 fn report(found: &Verdict, seed: u64, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let (index, pass, text, details) = match found {
         Verdict::Changed { index, pass, output, comparison } => {
-            let what = format!("the output `{output}` left its bounds: {comparison:?}");
-            let details = json!({ "output": output, "comparison": format!("{comparison:?}") });
+            let what = format!("the output `{output}` left its bounds: {comparison}");
+            let details = json!({ "output": output, "comparison": comparison.to_string() });
             (*index, pass, what, details)
         }
         Verdict::Failed { index, pass, error } => {

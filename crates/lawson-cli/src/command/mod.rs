@@ -1,8 +1,8 @@
 //! The sub-commands, one a file.
 
-#[cfg(any())]
 mod bisect;
 mod check;
+mod exact;
 mod explain;
 mod list;
 mod ops;
@@ -24,7 +24,7 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Check(args) => check::run(args, reporter, out),
         Command::Run(args) => run::run(args, reporter, out),
         Command::Opt(args) => opt::run(args, reporter, out),
-        Command::Bisect(_) => Err(lawson::Error::internal("not yet").into()),
+        Command::Bisect(args) => bisect::run(args, reporter, out),
         Command::Explain { code } => explain::run(code.as_deref(), reporter, out),
         Command::Ops { name } => ops::run(name.as_deref(), reporter, out),
         Command::List(command) => list::run(command, reporter, out),

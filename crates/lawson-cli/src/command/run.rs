@@ -1,6 +1,6 @@
 //! `lawson run`: compiles a graph, finds its inputs, runs it, and shows or writes its outputs.
 
-use super::pipeline;
+use super::{exact, pipeline};
 use crate::args::RunArgs;
 use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
@@ -9,19 +9,15 @@ use lawson::{CompileOptions, Limits, Passes, Program};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
 
-/// How many elements of each output are shown with their bounds.
-const SHOWN: usize = 8;
-
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let loaded = load::graph(&args.file)?;
     let names: Vec<String> = loaded.graph.outputs().iter().map(|o| o.name.clone()).collect();
     output::check_specs(&names, &args.outputs)?;
     let (values, bindings) = input::values(&loaded, &args.input, args.input.seed)?;
     let options = input::options(&args.input);
-    #[cfg(any())]
     if args.exact {
         let results = interp::run_bounded(&loaded.graph, &values, &options)?;
-        return exact(&names, &results, &bindings, reporter, out);
+        return exact::print(&names, &results, &bindings, reporter, out);
     }
     let passes = Passes::Custom(pipeline(&args.passes)?);
     let program = Program::compile(loaded.graph, &CompileOptions { passes, ..CompileOptions::default() })?;
@@ -39,30 +35,13 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     names.iter().zip(&results).try_for_each(|(name, value)| output::summary(out, name, value))
 }
 
-fn print_symbols(bindings: &Bindings, out: &mut dyn Write) -> Outcome {
+/// Prints the sizes that a run had, if any were open.
+pub(super) fn print_symbols(bindings: &Bindings, out: &mut dyn Write) -> Outcome {
     let symbols: Vec<String> = bindings.iter().map(|(s, v)| format!("{s} = {v}")).collect();
     if symbols.is_empty() { Ok(()) } else { Ok(writeln!(out, "with {}", symbols.join(", "))?) }
 }
 
-fn symbols_json(bindings: &Bindings) -> Map<String, Json> {
+/// The sizes that a run had, as JSON.
+pub(super) fn symbols_json(bindings: &Bindings) -> Map<String, Json> {
     bindings.iter().map(|(s, v)| (s.name().to_string(), json!(v))).collect()
-}
-
-#[cfg(any())]
-/// Prints values computed in f64 with the bounds of their errors.
-fn exact(
-    names: &[String],
-    results: &[interp::Bounded],
-    bindings: &Bindings,
-    reporter: &Reporter,
-    out: &mut dyn Write,
-) -> Outcome {
-    if reporter.json {
-        let outputs: Map<String, Json> =
-            names.iter().cloned().zip(results.iter().map(bounded_json)).collect();
-        let report = json!({ "symbols": symbols_json(bindings), "outputs": outputs });
-        return Ok(writeln!(out, "{report:#}")?);
-    }
-    print_symbols(bindings, out)?;
-    names.iter().zip(results).try_for_each(|(name, value)| print_bounded(name, value, out))
 }

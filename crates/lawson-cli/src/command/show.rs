@@ -38,11 +38,10 @@ pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome
 
 /// What stands beside a node.
 fn note(graph: &Graph, node: &Node, cost: &Cost, bound: &impl Fn(&Dim) -> Dim) -> String {
-    let size = quantity(&size_of(graph, &node.outputs, bound), "B");
-    if matches!(node.op, Op::Constant(_)) || *cost == Cost::ZERO {
-        return size;
+    if *cost == Cost::ZERO {
+        return quantity(&size_of(graph, &node.outputs, bound), "B");
     }
-    let mut parts = vec![size];
+    let mut parts = Vec::new();
     if !cost.flops.is(0) {
         parts.push(quantity(&cost.flops, "flop"));
     }

@@ -59,6 +59,10 @@ impl Stored {
         if let Some((dtype, _)) = PLAIN.iter().find(|(_, c)| *c == code) {
             return Ok(Stored { kind: Kind::Plain(*dtype), item: dtype.bits() / 8, big_endian });
         }
+        // What `ml_dtypes` says of e5m2; NumPy itself cannot read it, so it is written as void.
+        if code == "f1" {
+            return Ok(Stored { kind: Kind::Plain(DType::F8E5M2), item: 1, big_endian });
+        }
         let (letter, width) = code.split_at_checked(1).ok_or_else(|| unknown(descr))?;
         let kind = match letter {
             "V" => Kind::Void,

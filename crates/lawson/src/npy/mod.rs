@@ -3,7 +3,7 @@
 //! Read are header versions 1 to 3, both byte orders, C and Fortran order, the dtypes that Lawson has, and text
 //! (`<U`, `|S`). What NumPy itself has no dtype for is read and written the way the `ml_dtypes` package stores it:
 //! bf16 as 2-byte, f8, i4 and u4 as 1-byte *void* elements (4-bit integers one to a byte). Such a file does not say
-//! which of them it holds, so reading takes the dtype that is expected.
+//! which of them it holds, so reading takes the dtype that is expected. (In NumPy, `.view(ml_dtypes.…)` does the same.)
 //!
 //! A file is never trusted: no header makes more memory be taken than there is data behind it, and what an archive
 //! unpacks to is bounded. Files are written whole or not at all.
