@@ -5,7 +5,7 @@
 //! listed at the head of `verify.rs`.
 
 use crate::composite::Registry;
-use crate::dim::{Dim, Facts, Symbol};
+use crate::dim::{Dim, Fact, Facts, Relation, Symbol};
 use crate::error::{Place, Result};
 use crate::op::Op;
 use crate::types::{Placement, Type};
@@ -244,6 +244,21 @@ impl Graph {
     pub fn total_nodes(&self) -> usize {
         let inner = |n: &Node| n.op.subgraphs().iter().map(|(_, g)| g.total_nodes()).sum::<usize>();
         self.nodes.iter().map(|n| 1 + inner(n)).sum()
+    }
+
+    /// The same graph as a body under other facts: it knows those, and what its own definitions say.
+    pub(crate) fn under(&self, around: &Facts) -> Result<Graph> {
+        let mut graph = self.clone();
+        let mut facts = around.clone();
+        for node in &mut graph.nodes {
+            let types: Vec<&Type> = node.inputs.iter().map(|v| &graph.values[v.index()].ty).collect();
+            for (symbol, max) in node.op.defines(&types) {
+                facts.add(Fact::new(symbol, Relation::Le, max))?;
+            }
+            node.op = node.op.under(&facts)?;
+        }
+        graph.facts = facts;
+        Ok(graph)
     }
 
     /// The same graph with every dimension expression replaced, in types, attributes and sub-graphs.

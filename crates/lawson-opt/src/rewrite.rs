@@ -4,10 +4,11 @@
 //! rewritten in turn. One walk visits each node once and each new node once, so the cost is linear in the graph and in
 //! what the rules build; a supply of fuel, proportional to the graph, bounds rules that would feed each other.
 
+use crate::passes::live_nodes;
 use crate::rule::Rule;
 use lawson_graph::op::{Broadcast, Op};
 use lawson_graph::{
-    Builder, DType, Error, Facts, Graph, HostTensor, Node, Patch, Result, Shape, TensorType, ValueId,
+    Builder, DType, Dim, Error, Facts, Graph, HostTensor, Node, Patch, Result, Shape, TensorType, ValueId,
 };
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -24,19 +25,20 @@ pub struct Rewriter<'g> {
     fuel: usize,
 }
 
-/// The users of each value of the graph as it was, in one array with offsets.
+/// The users of each value of the graph as it was, in one array with offsets. Dead nodes use nothing.
 #[derive(Debug)]
 struct Users {
     starts: Vec<u32>,
     nodes: Vec<u32>,
     is_output: Vec<bool>,
+    sliced: Vec<Option<Dim>>,
 }
 
 impl Users {
-    fn of(graph: &Graph) -> Users {
+    fn of(graph: &Graph, live: &[bool]) -> Users {
         let count = graph.values().len();
         let mut starts = vec![0u32; count + 1];
-        for v in graph.nodes().iter().flat_map(|n| &n.inputs) {
+        for v in graph.nodes().iter().zip(live).filter(|(_, l)| **l).flat_map(|(n, _)| &n.inputs) {
             starts[v.index() + 1] += 1;
         }
         for i in 0..count {
@@ -44,7 +46,7 @@ impl Users {
         }
         let mut at = starts.clone();
         let mut nodes = vec![0u32; starts[count] as usize];
-        for (n, node) in graph.nodes().iter().enumerate() {
+        for (n, node) in graph.nodes().iter().enumerate().filter(|(n, _)| live[*n]) {
             for v in &node.inputs {
                 nodes[at[v.index()] as usize] = n as u32;
                 at[v.index()] += 1;
@@ -54,8 +56,30 @@ impl Users {
         for o in graph.outputs() {
             is_output[o.value.index()] = true;
         }
-        Users { starts, nodes, is_output }
+        let sliced = sliced(graph, live, &is_output);
+        Users { starts, nodes, is_output, sliced }
     }
+}
+
+/// For each value, how many of its elements slices take in the end, directly or through elementwise operators; `None`
+/// if it has any other use.
+fn sliced(graph: &Graph, live: &[bool], is_output: &[bool]) -> Vec<Option<Dim>> {
+    if !graph.nodes().iter().any(|n| matches!(n.op, Op::Slice(_))) {
+        return Vec::new();
+    }
+    let mut taken: Vec<Option<Dim>> = is_output.iter().map(|o| (!o).then_some(Dim::ZERO)).collect();
+    for (node, _) in graph.nodes().iter().zip(live).rev().filter(|(_, live)| **live) {
+        let by_node = match &node.op {
+            Op::Slice(s) => Some(s.size.iter().cloned().product()),
+            op if op.is_elementwise() => taken[node.outputs[0].index()].clone(),
+            _ => None,
+        };
+        for v in &node.inputs {
+            let sum = taken[v.index()].take().zip(by_node.clone()).map(|(a, b): (Dim, Dim)| a + b);
+            taken[v.index()] = sum;
+        }
+    }
+    taken
 }
 
 impl<'g> Deref for Rewriter<'g> {
@@ -90,16 +114,17 @@ pub fn rewrite_with(
     graph: &Graph,
     apply: &mut dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>>,
 ) -> Result<Option<Patch>> {
+    let live = live_nodes(graph);
     let mut rw = Rewriter {
         graph,
         builder: Builder::over(graph),
         replaced: vec![None; graph.values().len()],
         stands_for: HashMap::new(),
-        users: Users::of(graph),
+        users: Users::of(graph, &live),
         fuel: 1000 + 12 * graph.nodes().len(),
     };
     let mut any = false;
-    for node in graph.nodes() {
+    for (node, _) in graph.nodes().iter().zip(&live).filter(|(_, live)| **live) {
         any |= rw.visit(node.clone(), apply)?;
     }
     if rw.fuel == 0 && cfg!(debug_assertions) {
@@ -227,6 +252,17 @@ impl Rewriter<'_> {
         (nodes, is_output)
     }
 
+    /// How many elements of the value slices take in the end, directly or through elementwise operators, all uses
+    /// together; `None` if there is any other use.
+    pub fn sliced(&self, v: ValueId) -> Option<Dim> {
+        let stands_for = self.stands_for.get(&v).map_or(&[][..], Vec::as_slice);
+        stands_for
+            .iter()
+            .chain([&v])
+            .map(|v| self.users.sliced.get(v.index()).cloned().unwrap_or(Some(Dim::ZERO)))
+            .sum()
+    }
+
     /// Whether at most one node uses the value, and no output does.
     pub fn single_use(&self, v: ValueId) -> bool {
         let (nodes, is_output) = self.users(v);
@@ -248,6 +284,21 @@ impl Rewriter<'_> {
             Op::Constant(t) if t.sizes().is_empty() => Some(t),
             Op::Broadcast(Broadcast { .. }) | Op::Reshape(_) => self.splat(self.resolve(node.inputs[0])),
             _ => None,
+        }
+    }
+
+    /// The elements of a value that is known: a constant, or one number repeated to a shape of at most so many elements.
+    pub fn known(&self, v: ValueId, most: usize) -> Option<HostTensor> {
+        if let Some(t) = self.constant_of(v) {
+            return (t.len() <= most).then(|| t.clone());
+        }
+        let scalar = self.splat(v)?;
+        let sizes = self.shape_of(v)?.as_const()?;
+        let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).filter(|n| *n <= most)?;
+        match scalar.dtype() {
+            DType::Str => HostTensor::from_text(&sizes, vec![scalar.text()[0].clone(); count]).ok(),
+            d if d.bits() == 4 => HostTensor::from_ints(d, &sizes, &vec![scalar.int_at(0); count]).ok(),
+            d => HostTensor::from_bytes(d, &sizes, scalar.bytes().repeat(count)).ok(),
         }
     }
 

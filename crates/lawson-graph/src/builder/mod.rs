@@ -317,7 +317,7 @@ impl<'g> Builder<'g> {
         for node in &graph.nodes {
             let operands: Vec<ValueId> =
                 node.inputs.iter().map(|v| find(&values, v)).collect::<Result<_>>()?;
-            let results = self.op(node.op.map_dims(registry, map)?, &operands)?;
+            let results = self.op(node.op.map_dims(registry, map)?.under(&self.facts)?, &operands)?;
             for (inner, outer) in node.outputs.iter().zip(results) {
                 values[inner.index()] = Some(outer);
             }

@@ -65,6 +65,10 @@ pub trait Composite: fmt::Debug + Send + Sync + Any {
     fn defines(&self, _inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
         Vec::new()
     }
+    /// Whether it is the same composite with the same attributes.
+    fn same(&self, other: &dyn Composite) -> bool {
+        self.name() == other.name() && self.attrs() == other.attrs()
+    }
     /// For finding out which composite it is.
     fn as_any(&self) -> &dyn Any;
 }

@@ -30,7 +30,7 @@ pub use view::{Broadcast, Concat, DynamicSlice, Pad, Reshape, Slice, Transpose};
 
 use crate::attr::{Attr, AttrReader, AttrValue, Attributes};
 use crate::composite::{CompositeRef, Registry};
-use crate::dim::{Dim, Symbol};
+use crate::dim::{Dim, Facts, Symbol};
 use crate::error::{Code, Error, Result};
 use crate::graph::Graph;
 use crate::tensor::HostTensor;
@@ -289,6 +289,16 @@ impl Op {
         op
     }
 
+    /// The same operator with its bodies under other facts.
+    pub(crate) fn under(&self, facts: &Facts) -> Result<Op> {
+        let bodies = self.subgraphs();
+        if bodies.is_empty() {
+            return Ok(self.clone());
+        }
+        let bodies = bodies.into_iter().map(|(_, g)| g.under(facts).map(Arc::new)).collect::<Result<_>>()?;
+        Ok(self.with_subgraphs(bodies))
+    }
+
     /// From a name, attributes and labelled sub-graphs, as a text has them. Constants are read by the text form.
     pub fn from_parts(
         name: &str,
@@ -534,6 +544,14 @@ impl Op {
         }
     }
 
+    /// Whether each element of the result comes from the same element of each operand.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast(_) | Op::Bitcast(_)
+        )
+    }
+
     /// Whether it is a composite.
     pub fn is_composite(&self) -> bool {
         matches!(self, Op::Composite(_))
@@ -590,6 +608,7 @@ impl PartialEq for Op {
             (Op::Constant(_), _) | (_, Op::Constant(_)) => false,
             (Op::Unary(a), Op::Unary(b)) => a == b,
             (Op::Binary(a), Op::Binary(b)) => a == b,
+            (Op::Composite(a), Op::Composite(b)) => Arc::ptr_eq(a, b) || a.same(b.as_ref()),
             _ => {
                 self.name() == other.name()
                     && self.is_composite() == other.is_composite()

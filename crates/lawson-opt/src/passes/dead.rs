@@ -29,7 +29,7 @@ impl Pass for DeadCode {
 }
 
 /// Which nodes an output or an effect needs: through operands, and through symbols that types mention.
-fn live_nodes(graph: &Graph) -> Vec<bool> {
+pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
     let mut symbols: HashMap<Symbol, usize> = HashMap::new();
     for (i, node) in graph.nodes().iter().enumerate() {
         let types: Vec<&Type> = node.inputs.iter().map(|v| graph.ty(*v)).collect();

@@ -54,11 +54,13 @@ impl FoldConstants {
             return Ok(None);
         }
         let Some(operands) =
-            node.inputs.iter().map(|v| small_constant(rw, *v, self.max_elements)).collect::<Option<Vec<_>>>()
+            node.inputs.iter().map(|v| rw.known(*v, self.max_elements)).collect::<Option<Vec<_>>>()
         else {
             return Ok(None);
         };
-        if operands.is_empty() {
+        // One number in another shape is as simple as it gets.
+        let respelled = matches!(node.op, Op::Reshape(_)) && rw.splat(node.inputs[0]).is_some();
+        if operands.is_empty() || respelled {
             return Ok(None);
         }
         let mut cost: usize = operands.iter().map(HostTensor::len).sum();
@@ -86,21 +88,6 @@ impl FoldConstants {
 fn elements(ty: &Type) -> Option<usize> {
     let sizes = ty.as_tensor()?.shape.as_const()?;
     sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s))
-}
-
-/// A constant operand: a constant itself, or one number repeated to a small shape.
-fn small_constant(rw: &Rewriter<'_>, v: ValueId, most: usize) -> Option<HostTensor> {
-    if let Some(t) = rw.constant_of(v) {
-        return (t.len() <= most).then(|| t.clone());
-    }
-    let scalar = rw.splat(v)?;
-    let sizes = rw.shape_of(v)?.as_const()?;
-    let count = elements(rw.ty(v)).filter(|n| *n <= most)?;
-    match scalar.dtype() {
-        lawson_graph::DType::Str => HostTensor::from_text(&sizes, vec![scalar.text()[0].clone(); count]).ok(),
-        d if d.bits() == 4 => HostTensor::from_ints(d, &sizes, &vec![scalar.int_at(0); count]).ok(),
-        d => HostTensor::from_bytes(d, &sizes, scalar.bytes().repeat(count)).ok(),
-    }
 }
 
 /// Runs one node. What only fails at run time is left for run time.

@@ -11,6 +11,7 @@ mod simplify;
 pub use batch_norm::FoldBatchNorm;
 pub use common::CommonSubexpressions;
 pub use dead::DeadCode;
+pub(crate) use dead::live_nodes;
 pub use decompose::Decompose;
 pub use fold::FoldConstants;
 pub use order::OrderOperands;

@@ -9,6 +9,9 @@ use lawson_graph::op::{
 use lawson_graph::random::{Elements, random_tensor};
 use lawson_graph::{DType, Dim, HostTensor, Node, Result, Shape, ValueId};
 
+/// The most indices that are looked at for being a range.
+const MAX_INDICES: usize = 4096;
+
 /// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
@@ -312,12 +315,13 @@ fn padding(rw: &Rewriter<'_>, v: ValueId) -> Option<(Pad, ValueId, ValueId)> {
 fn gather_of_range(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Op::Gather(Gather { axes, batch: 0 }) = &node.op else { return Ok(None) };
     let [axis] = axes[..] else { return Ok(None) };
-    let (Some(indices), Some(shape)) = (rw.constant_of(node.inputs[1]), rw.shape_of(node.inputs[0])) else {
+    let (Some(indices), Some(shape)) = (rw.known(node.inputs[1], MAX_INDICES), rw.shape_of(node.inputs[0]))
+    else {
         return Ok(None);
     };
     let Some(dim) = shape[axis].as_const() else { return Ok(None) };
     let n = indices.len();
-    if n == 0 || n > 4096 {
+    if n == 0 {
         return Ok(None);
     }
     // Indices are clamped before they are looked at.

@@ -18,16 +18,16 @@ const MAX_ENTRIES: usize = 64;
 pub const RULES: &[Rule] = &[
     Rule {
         name: "dims-known",
-        identity: "dims of constants = a constant",
+        identity: "dims of constants = a constant; dims are as simple as the facts allow",
         exact: Exact::Bits,
         apply: |rw, node| {
             let Op::Dims(Dims { dims }) = &node.op else { return Ok(None) };
-            let Some(values) =
-                dims.iter().map(|d| rw.facts().simplify(d).as_const()).collect::<Option<Vec<i64>>>()
-            else {
-                return Ok(None);
-            };
-            one(rw.vector(&values)?)
+            let simple: Vec<Dim> = dims.iter().map(|d| rw.facts().simplify(d)).collect();
+            match simple.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>() {
+                Some(values) => one(rw.vector(&values)?),
+                None if simple != *dims => one(rw.op1(Op::Dims(Dims { dims: simple }), &[])?),
+                None => Ok(None),
+            }
         },
         instance: |i| {
             let dims = vec![Dim::from(3), Dim::from(i.size())];
@@ -164,7 +164,7 @@ fn fold(rw: &Rewriter<'_>, node: &Node) -> Option<Vec<Dim>> {
         }
         Op::Gather(Gather { axes, batch: 0 }) if axes.len() == 1 && shape_of(0)?.len() == 1 => {
             let x = entries(rw, node.inputs[0])?;
-            let at = rw.constant_of(node.inputs[1])?;
+            let at = rw.known(node.inputs[1], MAX_ENTRIES)?;
             let clamp = |i: i128| i.clamp(0, x.len() as i128 - 1) as usize;
             (0..at.len()).map(|i| x.get(clamp(at.int_at(i))).cloned()).collect()
         }
@@ -182,7 +182,7 @@ fn fold(rw: &Rewriter<'_>, node: &Node) -> Option<Vec<Dim>> {
             }])
         }
         Op::Select => {
-            let c = rw.constant_of(node.inputs[0])?;
+            let c = rw.known(node.inputs[0], MAX_ENTRIES)?;
             let (a, b) = (entries(rw, node.inputs[1])?, entries(rw, node.inputs[2])?);
             Some((0..a.len()).map(|i| if c.int_at(i) != 0 { a[i].clone() } else { b[i].clone() }).collect())
         }

@@ -1,9 +1,8 @@
 //! Views sink: reshapes and transposes move past elementwise operators, towards the outputs, where they meet, cancel,
-//! or are absorbed. A view that several nodes use stays where it is.
+//! or are absorbed. A view that anything else uses, too, stays where it is.
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use crate::rules::slice::is_elementwise;
 use lawson_graph::op::{Concat, Op, Reshape, Transpose};
 use lawson_graph::{Dim, Node, Result, Shape, ValueId};
 
@@ -53,22 +52,27 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// A reshape or transpose with one use: the operator and its operand.
-fn lone_view(rw: &Rewriter<'_>, v: ValueId) -> Option<(Op, ValueId)> {
+/// A reshape or transpose that only elementwise operators use: the operator and its operand.
+fn sinking_view(rw: &Rewriter<'_>, v: ValueId) -> Option<(Op, ValueId)> {
+    let (users, is_output) = rw.users(v);
     match rw.def1(v)? {
-        (op @ (Op::Reshape(_) | Op::Transpose(_)), x) if rw.single_use(v) => Some((op.clone(), x)),
+        (op @ (Op::Reshape(_) | Op::Transpose(_)), x)
+            if !is_output && users.iter().all(|u| u.op.is_elementwise()) =>
+        {
+            Some((op.clone(), x))
+        }
         _ => None,
     }
 }
 
 fn view_below_elementwise(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
-    if !is_elementwise(&node.op) {
+    if !node.op.is_elementwise() {
         return Ok(None);
     }
     // The view of the first operand that is one; a number repeated everywhere takes any shape.
     let Some((view, source)) = node.inputs.iter().find_map(|v| match rw.splat(*v) {
         Some(_) => None,
-        None => lone_view(rw, *v),
+        None => sinking_view(rw, *v),
     }) else {
         return Ok(None);
     };
@@ -79,7 +83,7 @@ fn view_below_elementwise(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<V
             operands.push(Err(scalar));
             continue;
         }
-        match lone_view(rw, *v).or_else(|| shared_view(rw, node, *v)) {
+        match sinking_view(rw, *v) {
             Some((op, x)) if op == view && rw.shape_of(x).is_some_and(|s| rw.same_shape(s, &shape)) => {
                 operands.push(Ok(x));
             }
@@ -100,24 +104,16 @@ fn view_below_elementwise(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<V
     one(rw.op1(view, &[result])?)
 }
 
-/// A view that this node alone uses, but more than once: `view(x) * view(x)`.
-fn shared_view(rw: &Rewriter<'_>, node: &Node, v: ValueId) -> Option<(Op, ValueId)> {
-    let (users, is_output) = rw.users(v);
-    let only_here = !is_output && users.iter().all(|u| u.outputs == node.outputs);
-    match rw.def1(v)? {
-        (op @ (Op::Reshape(_) | Op::Transpose(_)), x) if only_here => Some((op.clone(), x)),
-        _ => None,
-    }
-}
-
 fn transpose_below_concat(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Op::Concat(Concat { axis }) = node.op else { return Ok(None) };
     let mut perm: Option<Vec<usize>> = None;
     let mut parts = Vec::new();
     for v in &node.inputs {
-        match lone_view(rw, *v) {
-            Some((Op::Transpose(t), x)) if perm.as_ref().is_none_or(|p| *p == t.perm) => {
-                perm = Some(t.perm);
+        match rw.def1(*v) {
+            Some((Op::Transpose(t), x))
+                if rw.single_use(*v) && perm.as_ref().is_none_or(|p| *p == t.perm) =>
+            {
+                perm = Some(t.perm.clone());
                 parts.push(x);
             }
             _ => return Ok(None),

@@ -340,26 +340,15 @@ fn slice_of_pad(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId
     one(rw.op1(Op::Slice(inner), &[x])?)
 }
 
-/// Whether the operator computes each element of its result from the same element of its operands.
-pub(super) fn is_elementwise(op: &Op) -> bool {
-    matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast(_) | Op::Bitcast(_))
-}
-
 fn slice_of_elementwise(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>> {
     let Op::Slice(s) = &node.op else { return Ok(None) };
     let Some(def) = rw.def(node.inputs[0]) else { return Ok(None) };
-    if !is_elementwise(&def.op) {
+    if !def.op.is_elementwise() {
         return Ok(None);
     }
-    // Work must not grow: every user is a slice, and together they take no more than there is.
-    let (users, is_output) = rw.users(node.inputs[0]);
+    // Work must not grow: nothing but slices uses it in the end, and together they take no more than there is.
     let Some(whole) = rw.shape_of(node.inputs[0]).map(Shape::elements) else { return Ok(None) };
-    let mut taken = Dim::ZERO;
-    for user in users {
-        let Op::Slice(s) = &user.op else { return Ok(None) };
-        taken = taken + s.size.iter().cloned().product::<Dim>();
-    }
-    if is_output || !rw.facts().proves_ge(&whole, &taken) {
+    if !rw.sliced(node.inputs[0]).is_some_and(|taken| rw.facts().proves_ge(&whole, &taken)) {
         return Ok(None);
     }
     let (op, operands) = (def.op.clone(), def.inputs.clone());
