@@ -1,6 +1,8 @@
 //! Bounded mode: what correct targets compute lies within the bounds, the bounds are tight enough to be of use, and what
 //! they cannot decide is said to be undetermined.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::interp::{Bounded, BoundedTensor, Options, compare, run, run_bounded};
 use lawson_graph::op::{
     BinaryKind, Combine, CompareKind, Contract, Convolve, Cumulative, DefineSymbol, Gather, Iota, Monoid,

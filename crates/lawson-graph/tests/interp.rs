@@ -1,6 +1,8 @@
 //! Plain mode of the interpreter: control flow, symbols, sequences, participants, host calls and limits. What single
 //! primitives compute is checked against NumPy in `numpy.rs`.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::interp::{Options, run, run_group};
 use lawson_graph::op::{
     Collective, CollectiveKind, DefineSymbol, DynamicSlice, HostCall, Iota, Monoid, OptNone, RandomBits,

@@ -1,5 +1,7 @@
 //! Every primitive against NumPy: the cases in `numpy/cases.jsonl`, which `numpy/generate.py` computes and explains.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::interp::{Options, compare, run, run_bounded};
 use lawson_graph::{
     Attr, AttrReader, Builder, DType, Dim, Graph, HostTensor, Op, Registry, Result, Value, number,

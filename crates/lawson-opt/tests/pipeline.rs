@@ -1,6 +1,8 @@
 //! The pipeline as a whole: it keeps results on random graphs, leaves only primitives, says which pass failed, and is
 //! linear.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson_graph::{Builder, Code, DType, Graph, Patch, Registry, Result, Type, ValueId, interp};
 use lawson_opt::{Pass, Pipeline, RunOptions, Verdict, Verify, bisect};
