@@ -10,7 +10,8 @@ use lawson_graph::op::{
     Scatter, Sort, UnaryKind, WindowReduce,
 };
 use lawson_graph::{
-    Builder, DType, Dim, Graph, HostTensor, Keep, Op, Result, Symbol, TensorType, Type, Value, ValueId,
+    Builder, DType, Dim, Graph, HostTensor, Keep, Op, Registry, Result, Symbol, TensorType, Type, Value,
+    ValueId,
 };
 use proptest::prelude::*;
 
@@ -475,6 +476,72 @@ fn overflow_is_certain_where_it_is_and_unsure_at_the_edge() {
     assert_eq!(result(&sum, &[f32s(&[1.0, inf, 2.0, 3.0])]).range(0), (f64::INFINITY, f64::INFINITY));
     let t = result(&sum, &[f32s(&[1.0, inf, -inf, 3.0])]);
     assert!(t.range(0).0.is_nan() && t.determined(0) && t.error(0) == 0.0);
+}
+
+#[test]
+fn the_sign_of_a_zero_is_open_where_targets_may_choose() {
+    // Whether 1/x is inf or -inf tells the zeros apart.
+    let inverse = |b: &mut Builder<'static>, x: ValueId| {
+        let one = b.full_like(x, 1.0)?;
+        b.div(one, x)
+    };
+    let least = graph(&[vector(2), vector(2)], |b, x| {
+        let least = b.min(x[0], x[1])?;
+        Ok(vec![inverse(b, least)?])
+    });
+    let t = result(&least, &[f32s(&[0.0, 0.0]), f32s(&[-0.0, 0.0])]);
+    assert!(!t.determined(0) && t.determined(1));
+    // A product that underflows is a zero or not quite: beside -0 it may be the lesser all the same.
+    let tiny = graph(&[vector(1), vector(1)], |b, x| {
+        let square = b.mul(x[0], x[0])?;
+        let least = b.min(square, x[1])?;
+        Ok(vec![inverse(b, least)?])
+    });
+    assert!(!result(&tiny, &[f32s(&[1e-30]), f32s(&[-0.0])]).determined(0));
+    let sum = graph(&[vector(2)], |b, x| {
+        let sum = b.reduce(Monoid::Sum, x[0], &[0], Keep::No)?;
+        Ok(vec![inverse(b, sum)?])
+    });
+    assert!(!result(&sum, &[f32s(&[-0.0, -0.0])]).determined(0));
+    assert_eq!(result(&sum, &[f32s(&[0.0, 0.0])]).range(0), (f64::INFINITY, f64::INFINITY));
+}
+
+#[test]
+fn plain_results_of_every_composite_lie_within_the_bounds() {
+    for (name, graphs) in Registry::standard().examples().unwrap() {
+        for (at, g) in graphs.iter().enumerate() {
+            for seed in 0..10 {
+                let mut numbers = Numbers(seed);
+                let given: Option<Vec<Value>> =
+                    g.inputs().iter().map(|v| random_input(g.ty(*v), &mut numbers)).collect();
+                let Some(given) = given else { continue };
+                let plain = run(g, &given, &Options::default()).unwrap();
+                for (o, a) in bounded(g, &given).iter().zip(&plain) {
+                    let c = compare(o, a, 1.0);
+                    assert!(c.ok(), "example {at} of {name}, seed {seed}: {c}");
+                }
+            }
+        }
+    }
+}
+
+/// Numbers of any dtype for a tensor of constant sizes; every symbol is 3.
+fn random_input(ty: &Type, numbers: &mut Numbers) -> Option<Value> {
+    let t = ty.as_tensor()?;
+    let sizes: Option<Vec<usize>> =
+        t.shape.iter().map(|d| d.eval(&|_| Some(3)).and_then(|n| usize::try_from(n).ok())).collect();
+    let sizes = sizes?;
+    let n = sizes.iter().product();
+    let tensor = if t.dtype.is_float() {
+        let values: Vec<f64> = (0..n).map(|_| (numbers.next() % 4001) as f64 / 500.0 - 4.0).collect();
+        HostTensor::from_floats(t.dtype, &sizes, &values)
+    } else if t.dtype.int_range().is_some() {
+        let values: Vec<i128> = (0..n).map(|_| i128::from(numbers.next() % 4)).collect();
+        HostTensor::from_ints(t.dtype, &sizes, &values)
+    } else {
+        return None;
+    };
+    Some(tensor.unwrap().into())
 }
 
 #[test]
