@@ -111,8 +111,7 @@ fn sources(loaded: &Loaded, args: &InputArgs) -> Result<Vec<Source>> {
                 None => put(i, read_npy(from, expected(i))?)?,
             },
             // The name may be missing: a path may hold the sign too.
-            Some((None, name, from)) if !Path::new(spec).exists() => {
-                let _ = from;
+            Some((None, name, _)) if !Path::new(spec).exists() => {
                 return Err(unknown("input", name, &names));
             }
             _ if spec.ends_with(".npz") => {

@@ -13,43 +13,44 @@ const SIDE_FILE_ABOVE: usize = 1024;
 /// How many elements a summary shows.
 const SHOWN: usize = 8;
 
-/// Writes outputs to the files that the arguments name.
-pub fn write_files(names: &[String], values: &[Value], specs: &[String]) -> Result<()> {
-    for spec in specs {
+/// A file that outputs go to.
+pub enum Destination<'a> {
+    /// One output, to a `.npy` file.
+    One(usize, &'a Path),
+    /// All outputs, to an `.npz` file.
+    All(&'a Path),
+}
+
+/// What the arguments say about outputs: NAME=FILE.npy, FILE.npz, or FILE.npy where there is one output.
+pub fn destinations<'a>(names: &[String], specs: &'a [String]) -> Result<Vec<Destination<'a>>> {
+    let destination = |spec: &'a String| {
         let named =
             spec.split_once('=').and_then(|(n, file)| Some((names.iter().position(|o| o == n)?, file)));
         match named {
-            Some((i, file)) => npy::write(Path::new(file), &tensor(&names[i], &values[i])?)?,
-            None if spec.ends_with(".npz") => {
-                let all = flatten(names, values);
-                npy::write_npz(Path::new(spec), all.iter().map(|(n, t)| (n.as_str(), t)))?;
+            Some((i, file)) => Ok(Destination::One(i, Path::new(file))),
+            None if spec.ends_with(".npz") => Ok(Destination::All(Path::new(spec))),
+            None if spec.ends_with(".npy") && names.len() == 1 && !spec.contains('=') => {
+                Ok(Destination::One(0, Path::new(spec)))
             }
-            None if spec.ends_with(".npy") && values.len() == 1 && !spec.contains('=') => {
-                npy::write(Path::new(spec), &tensor(&names[0], &values[0])?)?;
-            }
-            None => {
-                return Err(Error::new(
-                    Code::Usage,
-                    format!("`--output {spec}` does not say which output goes where"),
-                )
-                .help(format!("write NAME=FILE.npy or FILE.npz; the outputs are: {}", names.join(", "))));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Checks what the arguments say about outputs before anything is computed.
-pub fn check_specs(names: &[String], specs: &[String]) -> Result<()> {
-    for spec in specs {
-        let named = spec.split_once('=').is_some_and(|(n, _)| names.iter().any(|o| o == n));
-        let single = spec.ends_with(".npy") && names.len() == 1 && !spec.contains('=');
-        if !named && !single && !spec.ends_with(".npz") {
-            return Err(Error::new(
+            None => Err(Error::new(
                 Code::Usage,
                 format!("`--output {spec}` does not say which output goes where"),
             )
-            .help(format!("write NAME=FILE.npy or FILE.npz; the outputs are: {}", names.join(", "))));
+            .help(format!("write NAME=FILE.npy or FILE.npz; the outputs are: {}", names.join(", ")))),
+        }
+    };
+    specs.iter().map(destination).collect()
+}
+
+/// Writes outputs to files.
+pub fn write_files(names: &[String], values: &[Value], destinations: &[Destination<'_>]) -> Result<()> {
+    for destination in destinations {
+        match *destination {
+            Destination::One(i, path) => npy::write(path, &tensor(&names[i], &values[i])?)?,
+            Destination::All(path) => {
+                let all = flatten(names, values);
+                npy::write_npz(path, all.iter().map(|(n, t)| (n.as_str(), t)))?;
+            }
         }
     }
     Ok(())

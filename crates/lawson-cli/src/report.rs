@@ -142,7 +142,10 @@ fn colored(text: &str) -> String {
 pub fn guarded(command: impl FnOnce() -> u8 + panic::UnwindSafe) -> u8 {
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
-        let message = info.payload_as_str().unwrap_or("no message");
+        let payload = info.payload();
+        let message = payload.downcast_ref::<&str>().copied();
+        let message = message.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let message = message.unwrap_or("a panic without a message");
         let error = Error::internal(format!("{message}{place}"));
         let _ = writeln!(io::stderr(), "{error}");
     }));

@@ -1,7 +1,6 @@
 //! Bounded mode: what correct targets compute lies within the bounds, the bounds are tight enough to be of use, and what
 //! they cannot decide is said to be undetermined.
 
-// What builds a case fails the test by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 #[path = "bounded/random.rs"]

@@ -1,5 +1,7 @@
 //! Random graphs are valid, varied and repeatable.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::Graph;
 use lawson_graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use std::collections::HashSet;

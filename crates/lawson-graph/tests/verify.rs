@@ -1,6 +1,8 @@
 //! Each invariant of the verifier, violated alone: the graph is valid until one thing is broken, and the verifier
 //! names that thing by its code.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::op::{DefineSymbol, Dims, Op, Scan};
 use lawson_graph::{
     Builder, Code, DType, Def, Dim, Fact, Graph, GraphParts, NodeId, Placement, Relation, Shape, Sharding,

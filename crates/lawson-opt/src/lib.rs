@@ -22,5 +22,5 @@ pub use bisect::{Verdict, bisect};
 pub use canonical::canonical_form;
 pub use pass::{Pass, run_pass};
 pub use pipeline::{Observed, Pipeline, RunOptions, Verify};
-pub use rewrite::{Rewriter, one, rewrite, rewrite_with};
+pub use rewrite::{Apply, Rewriter, one, rewrite, rewrite_with};
 pub use rule::{Exact, Instance, Rule};

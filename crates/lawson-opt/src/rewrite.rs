@@ -96,6 +96,9 @@ impl DerefMut for Rewriter<'_> {
     }
 }
 
+/// What is applied to a node, its operands already rewritten: replacements for its results, or `None`.
+pub type Apply<'a> = dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>> + 'a;
+
 /// Applies rules everywhere, once.
 pub fn rewrite(graph: &Graph, rules: &[&Rule]) -> Result<Option<Patch>> {
     let mut apply = |rw: &mut Rewriter<'_>, node: &Node| {
@@ -110,10 +113,7 @@ pub fn rewrite(graph: &Graph, rules: &[&Rule]) -> Result<Option<Patch>> {
 }
 
 /// Applies a function to every node, once. It returns replacements for the node's results, or `None`.
-pub fn rewrite_with(
-    graph: &Graph,
-    apply: &mut dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>>,
-) -> Result<Option<Patch>> {
+pub fn rewrite_with(graph: &Graph, apply: &mut Apply<'_>) -> Result<Option<Patch>> {
     let live = live_nodes(graph);
     let mut rw = Rewriter {
         graph,
@@ -145,11 +145,7 @@ pub fn rewrite_with(
 
 impl Rewriter<'_> {
     /// Rewrites a node, and what that builds, until no rule applies or the fuel is spent.
-    fn visit(
-        &mut self,
-        node: Node,
-        apply: &mut dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>>,
-    ) -> Result<bool> {
+    fn visit(&mut self, node: Node, apply: &mut Apply<'_>) -> Result<bool> {
         let mut any = false;
         let mut work = vec![node];
         while let Some(mut node) = work.pop() {

@@ -1,6 +1,8 @@
 //! Every rule, because it is in a table: it applies to its own random instances, leaves a valid graph, and keeps the
 //! results, judged by the oracle on inputs with NaN, infinities and signed zeros.
 
+#![allow(clippy::unwrap_used)]
+
 use lawson_graph::random::{Elements, Rng, random_bindings, random_inputs};
 use lawson_graph::{Graph, HostTensor, Value, interp};
 use lawson_opt::{Exact, Instance, Rule, rewrite, rules};

@@ -38,6 +38,7 @@ pub use lawson_graph as graph;
 pub use lawson_list as list;
 pub use lawson_opt as opt;
 
+#[doc(hidden)]
 pub use file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
 pub use program::{CompileOptions, Passes, Port, Program, Target};

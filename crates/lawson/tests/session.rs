@@ -197,3 +197,20 @@ fn lists_compile_and_run_the_same_fused_and_not() {
     assert_eq!(y.sizes(), [3, 9]);
     assert_eq!(run(&fuse(list)), y);
 }
+
+#[test]
+fn random_graphs_compile_and_run_and_are_never_a_bug() {
+    use lawson::graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
+    for seed in 0..150 {
+        let mut rng = Rng::new(seed);
+        let graph = random_graph(&mut rng, &GraphShape::default()).unwrap();
+        let Ok(bindings) = random_bindings(&mut rng, &graph, 16) else { continue };
+        let inputs = random_inputs(&mut rng, &graph, &bindings, Elements::Wild).unwrap();
+        let program =
+            Program::compile(graph, &CompileOptions::default()).unwrap_or_else(|e| panic!("{seed}: {e}"));
+        match program.session().run_values(&inputs) {
+            Ok(outputs) => assert_eq!(outputs.len(), program.outputs().len()),
+            Err(e) => assert!(!e.is_internal(), "{seed}: {e}"),
+        }
+    }
+}

@@ -12,7 +12,7 @@ use std::io::Write;
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let loaded = load::graph(&args.file)?;
     let names: Vec<String> = loaded.graph.outputs().iter().map(|o| o.name.clone()).collect();
-    output::check_specs(&names, &args.outputs)?;
+    let destinations = output::destinations(&names, &args.outputs)?;
     let (values, bindings) = input::values(&loaded, &args.input, args.input.seed)?;
     let options = input::options(&args.input);
     if args.exact {
@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let mut session = program.session();
     session.set_limits(Limits { max_steps: options.max_steps, max_bytes: options.max_bytes });
     let results = session.run_values(&values)?;
-    output::write_files(&names, &results, &args.outputs)?;
+    output::write_files(&names, &results, &destinations)?;
     if reporter.json {
         let outputs: Map<String, Json> =
             names.iter().cloned().zip(results.iter().map(output::value_json)).collect();

@@ -29,7 +29,7 @@ pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome
         .map(|(id, (n, c))| (id, note(&graph, n, c, &bound)))
         .collect();
     let constants = if args.full { Constants::Inline } else { Constants::Elide { above: SHOWN } };
-    write!(out, "{}", print(&graph, &PrintOptions { constants, notes, ..PrintOptions::default() }))?;
+    write!(out, "{}", print(&graph, &PrintOptions { constants, notes }))?;
     for line in totals(&graph, &total, &bound) {
         writeln!(out, "// {line}")?;
     }

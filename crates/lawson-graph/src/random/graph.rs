@@ -96,6 +96,9 @@ fn input_shape(rng: &mut Rng, symbolic: bool) -> Shape {
         .collect()
 }
 
+/// A way to add an operator: its results, or `None` if what was drawn does not fit.
+type Step = fn(&mut Grow) -> Option<Vec<ValueId>>;
+
 struct Grow {
     rng: Rng,
     b: Builder<'static>,
@@ -107,7 +110,7 @@ struct Grow {
 impl Grow {
     /// Tries to add one operator.
     fn step(&mut self) {
-        let plain: [fn(&mut Grow) -> Option<Vec<ValueId>>; 27] = [
+        let plain: [Step; 27] = [
             Grow::unary,
             Grow::unary,
             Grow::binary,
@@ -136,8 +139,7 @@ impl Grow {
             Grow::index,
             Grow::source,
         ];
-        let control: [fn(&mut Grow) -> Option<Vec<ValueId>>; 4] =
-            [Grow::looping, Grow::branch, Grow::sequence, Grow::runtime_size];
+        let control: [Step; 4] = [Grow::looping, Grow::branch, Grow::sequence, Grow::runtime_size];
         let added = if self.shape.control && self.rng.one_in(10) {
             control[self.rng.below(control.len())](self)
         } else {

@@ -1,6 +1,8 @@
 //! The text form from outside: what is printed is read back, what is wrong is said with its place, and nothing that a
 //! text contains makes reading panic.
 
+#![allow(clippy::unwrap_used)]
+
 mod constants;
 mod corpus;
 mod docs;

@@ -319,7 +319,7 @@ fn gather_of_range(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<Valu
     else {
         return Ok(None);
     };
-    let Some(dim) = shape[axis].as_const() else { return Ok(None) };
+    let Some(dim) = shape[axis].as_const().filter(|d| *d > 0) else { return Ok(None) };
     let n = indices.len();
     if n == 0 {
         return Ok(None);

@@ -165,7 +165,7 @@ fn fold(rw: &Rewriter<'_>, node: &Node) -> Option<Vec<Dim>> {
         Op::Gather(Gather { axes, batch: 0 }) if axes.len() == 1 && shape_of(0)?.len() == 1 => {
             let x = entries(rw, node.inputs[0])?;
             let at = rw.known(node.inputs[1], MAX_ENTRIES)?;
-            let clamp = |i: i128| i.clamp(0, x.len() as i128 - 1) as usize;
+            let clamp = |i: i128| i.clamp(0, (x.len() as i128 - 1).max(0)) as usize;
             (0..at.len()).map(|i| x.get(clamp(at.int_at(i))).cloned()).collect()
         }
         Op::Reduce(Reduce { kind, .. }) if rw.shape_of(node.outputs[0])?.rank() == 0 => {

@@ -10,6 +10,8 @@
 //!
 //! With `LAWSON_BLESS=1` in the environment the expectations are rewritten to what is found; read the diff.
 
+#![allow(clippy::unwrap_used)]
+
 mod directives;
 mod literal;
 
