@@ -325,7 +325,9 @@ pub const RULES: &[Rule] = &[
         exact: Exact::Bits,
         roots: &[Family::Select],
         apply: |rw, node| {
-            if !matches!(node.op, Op::Select) || rw.tensor(node.inputs[1]).is_none_or(|t| t.dtype != DType::Bool) {
+            if !matches!(node.op, Op::Select)
+                || rw.tensor(node.inputs[1]).is_none_or(|t| t.dtype != DType::Bool)
+            {
                 return Ok(None);
             }
             let known = |v: ValueId| rw.splat(v).map(|t| t.int_at(0) != 0);
