@@ -1,6 +1,7 @@
 //! Bounded mode: what correct targets compute lies within the bounds, the bounds are tight enough to be of use, and what
 //! they cannot decide is said to be undetermined.
 
+// What builds a case fails the test by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 use lawson_graph::interp::{Bounded, BoundedTensor, Options, compare, run, run_bounded};
@@ -428,6 +429,27 @@ fn sorting_is_settled_where_ranges_are_apart() {
     assert_eq!(places.int_range(3), Some((1, 3)));
     assert!((0..5).all(|i| keys.determined(i)));
     assert!(keys.error(4) < 3e-6);
+}
+
+#[test]
+fn the_greatest_of_a_row_is_known_to_be_the_element_that_it_is() {
+    // argmax by comparing with the maximum: determined where one element is clearly the greatest.
+    let g = graph(&[Type::tensor(DType::F32, [3i64, 4])], |b, x| {
+        let e = b.exp(x[0])?;
+        let t = b.transpose(e, &[1, 0])?;
+        let max = b.reduce(Monoid::Max, t, &[0], Keep::Yes)?;
+        let max = b.broadcast_to(max, [4i64, 3])?;
+        let hit = b.compare(CompareKind::Eq, t, max)?;
+        let index = b.iota(DType::I64, [4i64, 3], 0)?;
+        let none = b.full_like(index, 4.0)?;
+        let candidates = b.select(hit, index, none)?;
+        Ok(vec![b.reduce(Monoid::Min, candidates, &[0], Keep::No)?])
+    });
+    let next = f64::from(f32::from_bits(2f32.to_bits() + 1));
+    let x = [0.1, 0.7, 0.3, 0.2, 5.0, 2.0, next, 1.0, 1.0, 2.0, next, 0.5];
+    let t = result(&g, &[floats(DType::F32, &[3, 4], &x)]);
+    assert_eq!((t.int_range(0), t.int_range(1)), (Some((1, 1)), Some((0, 0))));
+    assert!(!t.determined(2) && t.int_range(2).is_some_and(|(lo, _)| lo == 1));
 }
 
 #[test]

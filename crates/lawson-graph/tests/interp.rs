@@ -1,6 +1,7 @@
 //! Plain mode of the interpreter: control flow, symbols, sequences, participants, host calls and limits. What single
 //! primitives compute is checked against NumPy in `numpy.rs`.
 
+// What builds a case fails the test by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 use lawson_graph::interp::{Options, run, run_group};
@@ -73,6 +74,34 @@ fn an_endless_loop_runs_into_the_limit_of_steps() {
     let options = Options { max_steps: 10_000, ..Options::default() };
     let error = run(&g, &[scalar(0i64)], &options).unwrap_err();
     assert_eq!(error.code(), Code::Budget, "{error}");
+}
+
+#[test]
+fn nesting_deeper_than_the_limit_is_refused() {
+    fn nested(b: &mut Builder<'static>, c: ValueId, x: ValueId, depth: usize) -> Result<ValueId> {
+        if depth == 0 {
+            return b.neg(x);
+        }
+        let inner =
+            b.cond(c, &[c, x], |b, v| Ok(vec![nested(b, v[0], v[1], depth - 1)?]), |_, v| Ok(vec![v[1]]))?;
+        Ok(inner[0])
+    }
+    let deep = |depth| {
+        let inputs = [TensorType::scalar(DType::Bool).into(), vector(DType::F32, 1)];
+        graph(&inputs, |b, x| Ok(vec![nested(b, x[0], x[1], depth)?]))
+    };
+    let given = [scalar(true), f32s(&[1.0])];
+    assert_eq!(go(&deep(20), &given), [f32s(&[-1.0])]);
+    // However deep a graph may be built, the run ends with a value or an error.
+    let mut b = Builder::new("test");
+    let c = b.input("c", TensorType::scalar(DType::Bool)).unwrap();
+    let x = b.input("x", vector(DType::F32, 1)).unwrap();
+    if let Ok(y) = nested(&mut b, c, x, 80) {
+        b.output("y", y).unwrap();
+        if let Ok(g) = b.finish() {
+            assert_eq!(run(&g, &given, &Options::default()).unwrap_err().code(), Code::Budget);
+        }
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub struct Options {
     /// How many steps a run may take: one a node and an iteration, and one for every 1024 elements or products.
     pub max_steps: u64,
     /// How many bytes the elements of live values may take as they are computed on, which is more than in memory:
-    /// 8 bytes a float and 16 an integer in plain mode, three times that in bounded mode.
+    /// 8 bytes a float and 16 an integer in plain mode, three to four times that in bounded mode.
     pub max_bytes: u64,
     /// What `host_call` may call.
     pub host: HostFunctions,

@@ -32,6 +32,9 @@ pub(super) fn apply(kind: BinaryKind, a: FloatBound, b: FloatBound, dtype: DType
     if a.is_anything() || b.is_anything() {
         return FloatBound::anything(value);
     }
+    if let Some(one) = chosen(kind, a, b) {
+        return one;
+    }
     let range = match kind {
         BinaryKind::Add => FloatBound::range(
             value,
@@ -61,6 +64,19 @@ pub(super) fn apply(kind: BinaryKind, a: FloatBound, b: FloatBound, dtype: DType
         _ => FloatBound::anything(value),
     };
     range.rounded(dtype)
+}
+
+/// The operand that `min` or `max` certainly chooses, as it is, with its identity. Of two zeros a target may choose
+/// either.
+fn chosen(kind: BinaryKind, a: FloatBound, b: FloatBound) -> Option<FloatBound> {
+    let above = |p: FloatBound, q: FloatBound| p.lo > q.hi || (p.lo == q.hi && p.lo != 0.0) || p.is_same(q);
+    match kind {
+        BinaryKind::Max if above(a, b) => Some(a),
+        BinaryKind::Max if above(b, a) => Some(b),
+        BinaryKind::Min if above(b, a) => Some(a),
+        BinaryKind::Min if above(a, b) => Some(b),
+        _ => None,
+    }
 }
 
 /// The product of a float with itself: one value on both sides, so it is never negative.

@@ -9,6 +9,7 @@ use crate::interp::mode::{Bilinear, Carrier, Order, Real, Whole};
 use crate::interp::scalar;
 use crate::number::{round, saturate};
 use crate::op::{BinaryKind, CompareKind, UnaryKind};
+use std::cell::Cell;
 
 /// A float and the range in which every correct target's lies. Certainly NaN: both ends are NaN. Anything at all, NaN
 /// included: from -inf to inf. Ends tell the zeros apart.
@@ -20,25 +21,47 @@ pub(in crate::interp) struct FloatBound {
     pub(in crate::interp) lo: f64,
     /// The greatest that a target may have.
     pub(in crate::interp) hi: f64,
+    /// Which result of a primitive it is, wherever it was moved; 0 if that is not known. Two ranges of one identity hold
+    /// one number: so the greatest of a row is known to equal the element that it is.
+    identity: u64,
+}
+
+/// A new identity. Elements of one run meet in one thread.
+fn fresh() -> u64 {
+    thread_local! {
+        static LAST: Cell<u64> = const { Cell::new(0) };
+    }
+    LAST.with(|last| {
+        last.set(last.get() + 1);
+        last.get()
+    })
 }
 
 impl FloatBound {
     pub(in crate::interp) const fn point(value: f64) -> FloatBound {
-        FloatBound { value, lo: value, hi: value }
+        FloatBound { value, lo: value, hi: value, identity: 0 }
     }
 
     /// Anything, with a best guess.
     pub(in crate::interp) const fn anything(value: f64) -> FloatBound {
-        FloatBound { value, lo: f64::NEG_INFINITY, hi: f64::INFINITY }
+        FloatBound { value, lo: f64::NEG_INFINITY, hi: f64::INFINITY, identity: 0 }
     }
 
     /// A range; ends that are NaN make it anything.
     pub(super) fn range(value: f64, lo: f64, hi: f64) -> FloatBound {
-        if lo.is_nan() || hi.is_nan() { FloatBound::anything(value) } else { FloatBound { value, lo, hi } }
+        if lo.is_nan() || hi.is_nan() {
+            return FloatBound::anything(value);
+        }
+        FloatBound { value, lo, hi, identity: 0 }
     }
 
     pub(in crate::interp) fn is_point(self) -> bool {
         self.lo.to_bits() == self.hi.to_bits() || self.is_nan()
+    }
+
+    /// Whether both are the same result of the same primitive.
+    pub(super) fn is_same(self, other: FloatBound) -> bool {
+        self.identity != 0 && self.identity == other.identity
     }
 
     /// Whether it is certainly NaN.
@@ -86,6 +109,7 @@ impl FloatBound {
             value: self.value,
             lo: lo.into_iter().fold(self.lo, least),
             hi: hi.into_iter().fold(self.hi, greatest),
+            identity: fresh(),
         }
     }
 
@@ -96,7 +120,7 @@ impl FloatBound {
         }
         let (lo, hi) = (round(dtype, self.lo), round(dtype, self.hi));
         match (lo.is_nan(), hi.is_nan()) {
-            (false, false) => FloatBound { value: self.value, lo, hi },
+            (false, false) => FloatBound { value: self.value, lo, hi, identity: 0 },
             (true, true) => FloatBound::point(f64::NAN),
             _ => FloatBound::anything(self.value),
         }
@@ -113,10 +137,12 @@ impl Carrier for FloatBound {
     fn either(self, other: FloatBound) -> FloatBound {
         match (self.is_nan(), other.is_nan()) {
             (true, true) => self,
+            (false, false) if self.is_same(other) => self,
             (false, false) => FloatBound {
                 value: self.value,
                 lo: least(self.lo, other.lo),
                 hi: greatest(self.hi, other.hi),
+                identity: fresh(),
             },
             _ => FloatBound::anything(self.value),
         }
@@ -172,6 +198,10 @@ impl Real for FloatBound {
         }
         if a.is_anything() || b.is_anything() {
             return IntBound::truth(guess);
+        }
+        if a.is_same(b) {
+            let holds = matches!(kind, CompareKind::Eq | CompareKind::Le | CompareKind::Ge);
+            return IntBound::point(i128::from(holds));
         }
         let (certain, impossible) = match kind {
             CompareKind::Lt => (a.hi < b.lo, a.lo >= b.hi),

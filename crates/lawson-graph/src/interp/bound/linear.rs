@@ -120,7 +120,7 @@ pub(super) fn floats(
         if value.is_nan() {
             return FloatBound::point(f64::NAN);
         }
-        if wild[i] > 0.0 || !(reach * (1.0 + off) <= limit) {
+        if wild[i] > 0.0 || reach.is_nan() || reach * (1.0 + off) > limit {
             return FloatBound::anything(value);
         }
         if value.is_infinite() {
@@ -170,7 +170,7 @@ pub(super) fn ints(
             return IntBound::point(value);
         }
         // Only where nothing can have wrapped is the value the sum itself.
-        if !(reach[i] * own < room) {
+        if reach[i] * own >= room {
             return IntBound { value, lo: least, hi: greatest };
         }
         // Whole numbers below 2^53 were summed exactly.

@@ -7,7 +7,9 @@
 //!   rounded, transcendentals within a few units in the last place;
 //! - sums and products of many are formed in any order, rounded at each step to the accumulator dtype and once at the
 //!   end to the dtype of the result;
-//! - a result may be left unrounded, or (f16, bf16, 8-bit floats) kept in f32, where another primitive uses it.
+//! - a result may be left unrounded, or (f16, bf16, 8-bit floats) kept in f32, where another primitive uses it; but
+//!   comparisons, `min` and `max` see one and the same number wherever they meet it, so that the greatest of a row equals
+//!   an element of it.
 //!
 //! Ranges are found by interval arithmetic: each end is computed in f64, moved outwards where f64 itself had to round, and
 //! then replaced by the outermost of itself and its roundings. What is exact stays exact: a range of one point.
