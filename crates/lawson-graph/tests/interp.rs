@@ -1,7 +1,6 @@
 //! Plain mode of the interpreter: control flow, symbols, sequences, participants, host calls and limits. What single
 //! primitives compute is checked against NumPy in `numpy.rs`.
 
-// What builds a case fails the test by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 use lawson_graph::interp::{Options, run, run_group};

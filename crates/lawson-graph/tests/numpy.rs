@@ -1,6 +1,5 @@
 //! Every primitive against NumPy: the cases in `numpy/cases.jsonl`, which `numpy/generate.py` computes and explains.
 
-// What builds a case fails the test by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 use lawson_graph::interp::{Options, compare, run, run_bounded};

@@ -49,13 +49,15 @@ pub(super) fn apply(kind: BinaryKind, a: FloatBound, b: FloatBound, dtype: DType
         BinaryKind::Mul => corners(directed::mul, value, a, b),
         BinaryKind::Div if b.straddles() => FloatBound::anything(value),
         BinaryKind::Div => corners(directed::div, value, a, b),
+        // Of two zeros a target may give either, so where both may be zero an end that is zero has either sign.
         BinaryKind::Min => {
-            // Of two zeros a target may give either.
-            let hi = if a.hi == b.hi { greatest(a.hi, b.hi) } else { a.hi.min(b.hi) };
+            let hi = a.hi.min(b.hi);
+            let hi = if hi == 0.0 && may_be_zero(a) && may_be_zero(b) { 0.0 } else { hi };
             FloatBound::range(value, least(a.lo, b.lo), hi)
         }
         BinaryKind::Max => {
-            let lo = if a.lo == b.lo { least(a.lo, b.lo) } else { a.lo.max(b.lo) };
+            let lo = a.lo.max(b.lo);
+            let lo = if lo == 0.0 && may_be_zero(a) && may_be_zero(b) { -0.0 } else { lo };
             FloatBound::range(value, lo, greatest(a.hi, b.hi))
         }
         BinaryKind::Rem | BinaryKind::Mod => remainder(kind, value, a, b),
@@ -77,6 +79,10 @@ fn chosen(kind: BinaryKind, a: FloatBound, b: FloatBound) -> Option<FloatBound> 
         BinaryKind::Min if above(a, b) => Some(b),
         _ => None,
     }
+}
+
+fn may_be_zero(x: FloatBound) -> bool {
+    x.lo <= 0.0 && x.hi >= 0.0
 }
 
 /// The product of a float with itself: one value on both sides, so it is never negative.

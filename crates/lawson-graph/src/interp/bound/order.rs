@@ -21,7 +21,7 @@ struct Key<T> {
 pub(super) fn floats(row: &[FloatBound], descending: bool) -> Order<FloatBound> {
     // What may be NaN may also be greater than everything.
     let key = |e: &FloatBound| Key {
-        value: if e.is_anything() && e.value.is_nan() { 0.0 } else { e.value },
+        value: e.value,
         lo: e.lo,
         hi: if e.is_anything() { f64::NAN } else { e.hi },
         is_point: e.is_nan() || e.lo == e.hi,
@@ -38,7 +38,10 @@ pub(super) fn floats(row: &[FloatBound], descending: bool) -> Order<FloatBound> 
         if settled(position) {
             return row[*source];
         }
-        let (value, lo, hi) = (row[*source].value, lows[position], highs[position]);
+        // The two zeros are equal in order, so an end that is zero has either sign.
+        let signed = |end: f64, zero: f64| if end == 0.0 { zero } else { end };
+        let value = row[*source].value;
+        let (lo, hi) = (signed(lows[position], -0.0), signed(highs[position], 0.0));
         if lo.is_nan() { FloatBound::point(f64::NAN) } else { FloatBound::range(value, lo, hi) }
     });
     Order { keys: keys.collect(), from: from.clone(), unsettled: unsettled.clone() }
