@@ -19,8 +19,10 @@ fn transformer(nodes: usize) -> Result<Graph> {
         let weight = |b: &mut Builder<'_>, name: &str, shape: &[usize]| {
             b.input(&format!("{name}{layer}"), Type::tensor(DType::F32, shape))
         };
+        let (scale, shift) = (weight(&mut b, "s", &[64])?, weight(&mut b, "t", &[64])?);
+        let normed = b.layer_norm(x, scale, shift, 2, 1e-5)?;
         let w = weight(&mut b, "w", &[64, 192])?;
-        let qkv = b.matmul(x, w)?;
+        let qkv = b.matmul(normed, w)?;
         let mut heads = Vec::new();
         for i in 0..3 {
             let part = b.slice_axis(qkv, 2, i * d, d)?;
@@ -37,7 +39,7 @@ fn transformer(nodes: usize) -> Result<Graph> {
         let residual = b.add(x, merged)?;
         let up = weight(&mut b, "u", &[64, 256])?;
         let hidden = b.matmul(residual, up)?;
-        let active = b.relu(hidden)?;
+        let active = b.gelu(hidden)?;
         let down = weight(&mut b, "v", &[256, 64])?;
         let out = b.matmul(active, down)?;
         x = b.add(out, residual)?;

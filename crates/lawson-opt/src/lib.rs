@@ -10,6 +10,7 @@
 
 mod bisect;
 mod canonical;
+mod hash;
 mod pass;
 mod pipeline;
 mod rewrite;
@@ -20,7 +21,7 @@ pub mod rules;
 
 pub use bisect::{Verdict, bisect};
 pub use canonical::canonical_form;
-pub use pass::{Pass, run_pass};
+pub use pass::{Outcome, Pass, run_pass};
 pub use pipeline::{Observed, Pipeline, RunOptions, Verify};
 pub use rewrite::{Apply, Rewriter, one, rewrite, rewrite_with};
 pub use rule::{Exact, Instance, Rule};

@@ -1,6 +1,6 @@
 //! What a pass is, and how one is run on a graph and on the bodies inside it.
 
-use lawson_graph::{Graph, Op, Patch, Result};
+use lawson_graph::{Graph, Patch, Result};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,44 +17,43 @@ pub trait Pass: fmt::Debug + Send + Sync {
     fn run(&self, graph: &Graph) -> Result<Option<Patch>>;
 }
 
-/// Runs a pass on a graph and, before that, on every body inside it. `None` if nothing changed.
-pub fn run_pass(pass: &dyn Pass, graph: &Graph) -> Result<Option<Graph>> {
-    let with_bodies = run_on_bodies(pass, graph)?;
-    let current = with_bodies.as_ref().unwrap_or(graph);
-    match pass.run(current)?.filter(|p| !p.is_empty()) {
-        Some(patch) => Ok(Some(current.apply(patch)?)),
-        None => Ok(with_bodies),
+/// What a pass left: the graph, and whether anything changed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The graph after the pass.
+    pub graph: Graph,
+    /// Whether the pass changed it.
+    pub changed: bool,
+}
+
+/// Runs a pass on a graph and, before that, on every body inside it.
+pub fn run_pass(pass: &dyn Pass, graph: Graph) -> Result<Outcome> {
+    let Outcome { graph, changed } = run_on_bodies(pass, graph)?;
+    match pass.run(&graph)?.filter(|p| !p.is_empty()) {
+        Some(patch) => Ok(Outcome { graph: graph.apply(patch)?, changed: true }),
+        None => Ok(Outcome { graph, changed }),
     }
 }
 
-fn run_on_bodies(pass: &dyn Pass, graph: &Graph) -> Result<Option<Graph>> {
-    let mut changed: Vec<(usize, Op)> = Vec::new();
-    for (index, node) in graph.nodes().iter().enumerate() {
-        let bodies = node.op.subgraphs();
-        if bodies.is_empty() {
-            continue;
-        }
+fn run_on_bodies(pass: &dyn Pass, graph: Graph) -> Result<Outcome> {
+    if graph.nodes().iter().all(|n| n.op.subgraphs().is_empty()) {
+        return Ok(Outcome { graph, changed: false });
+    }
+    let mut changed = false;
+    let mut parts = graph.into_parts();
+    for node in &mut parts.nodes {
+        let bodies: Vec<Arc<Graph>> = node.op.subgraphs().into_iter().map(|(_, g)| g.clone()).collect();
+        let mut rewritten = Vec::with_capacity(bodies.len());
         let mut any = false;
-        let mut rewritten: Vec<Arc<Graph>> = Vec::new();
-        for (_, body) in bodies {
-            match run_pass(pass, body)? {
-                Some(new) => {
-                    any = true;
-                    rewritten.push(Arc::new(new));
-                }
-                None => rewritten.push(body.clone()),
-            }
+        for body in bodies {
+            let outcome = run_pass(pass, Graph::clone(&body))?;
+            any |= outcome.changed;
+            rewritten.push(if outcome.changed { Arc::new(outcome.graph) } else { body });
         }
         if any {
-            changed.push((index, node.op.with_subgraphs(rewritten)));
+            node.op = node.op.with_subgraphs(rewritten);
+            changed = true;
         }
     }
-    if changed.is_empty() {
-        return Ok(None);
-    }
-    let mut parts = graph.clone().into_parts();
-    for (index, op) in changed {
-        parts.nodes[index].op = op;
-    }
-    Ok(Some(Graph::from_parts(parts)))
+    Ok(Outcome { graph: Graph::from_parts(parts), changed })
 }

@@ -73,11 +73,12 @@ impl Pipeline {
             "fold-constants",
             "fold-batch-norm",
             "decompose",
-            "simplify",
-            "fold-constants",
-            "simplify",
-            "order-operands",
             "common-subexpressions",
+            "simplify",
+            "dead-code",
+            "fold-constants",
+            "common-subexpressions",
+            "order-operands",
             "simplify",
             "dead-code",
         ])
@@ -124,13 +125,13 @@ impl Pipeline {
         let mut current = graph.clone();
         let limit = options.stop_after.unwrap_or(self.passes.len());
         for (index, pass) in self.passes.iter().enumerate().take(limit) {
-            let result = run_pass(pass.as_ref(), &current).map_err(|e| broken(pass.name(), e))?;
-            let changed = result.is_some();
-            if let Some(next) = result {
-                if options.verify == Verify::EachPass {
-                    check(&current, &next).map_err(|e| broken(pass.name(), e))?;
-                }
-                current = next;
+            // The graph as it was is needed only to check the signature against.
+            let before = (options.verify == Verify::EachPass).then(|| current.clone());
+            let outcome = run_pass(pass.as_ref(), current).map_err(|e| broken(pass.name(), e))?;
+            let changed = outcome.changed;
+            current = outcome.graph;
+            if let Some(before) = before.filter(|_| changed) {
+                check(&before, &current).map_err(|e| broken(pass.name(), e))?;
             }
             observe(Observed { index, pass: pass.as_ref(), graph: &current, changed })?;
         }

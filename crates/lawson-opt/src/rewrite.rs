@@ -4,13 +4,14 @@
 //! rewritten in turn. One walk visits each node once and each new node once, so the cost is linear in the graph and in
 //! what the rules build; a supply of fuel, proportional to the graph, bounds rules that would feed each other.
 
+use crate::hash::MixMap;
 use crate::passes::live_nodes;
 use crate::rule::Rule;
-use lawson_graph::op::{Broadcast, Op};
+use lawson_graph::op::{Broadcast, Family, Op};
 use lawson_graph::{
     Builder, DType, Dim, Error, Facts, Graph, HostTensor, Node, Patch, Result, Shape, TensorType, ValueId,
 };
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 /// A graph being rewritten. It derefs to the `Builder` of the replacement nodes.
@@ -20,7 +21,7 @@ pub struct Rewriter<'g> {
     builder: Builder<'g>,
     replaced: Vec<Option<ValueId>>,
     /// For each value that took the place of others: those others.
-    stands_for: HashMap<ValueId, Vec<ValueId>>,
+    stands_for: MixMap<ValueId, Vec<ValueId>>,
     users: Users,
     fuel: usize,
 }
@@ -101,8 +102,14 @@ pub type Apply<'a> = dyn FnMut(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<Va
 
 /// Applies rules everywhere, once.
 pub fn rewrite(graph: &Graph, rules: &[&Rule]) -> Result<Option<Patch>> {
+    let mut by_family: [Vec<&Rule>; Family::COUNT] = std::array::from_fn(|_| Vec::new());
+    for rule in rules {
+        for family in rule.roots {
+            by_family[*family as usize].push(rule);
+        }
+    }
     let mut apply = |rw: &mut Rewriter<'_>, node: &Node| {
-        for rule in rules {
+        for rule in &by_family[node.op.family() as usize] {
             if let Some(results) = (rule.apply)(rw, node)? {
                 return Ok(Some(results));
             }
@@ -119,13 +126,13 @@ pub fn rewrite_with(graph: &Graph, apply: &mut Apply<'_>) -> Result<Option<Patch
         graph,
         builder: Builder::over(graph),
         replaced: vec![None; graph.values().len()],
-        stands_for: HashMap::new(),
+        stands_for: MixMap::default(),
         users: Users::of(graph, &live),
         fuel: 1000 + 12 * graph.nodes().len(),
     };
     let mut any = false;
     for (node, _) in graph.nodes().iter().zip(&live).filter(|(_, live)| **live) {
-        any |= rw.visit(node.clone(), apply)?;
+        any |= rw.visit(node, apply)?;
     }
     if rw.fuel == 0 && cfg!(debug_assertions) {
         return Err(Error::internal("the rules feed one another without end"));
@@ -145,35 +152,31 @@ pub fn rewrite_with(graph: &Graph, apply: &mut Apply<'_>) -> Result<Option<Patch
 
 impl Rewriter<'_> {
     /// Rewrites a node, and what that builds, until no rule applies or the fuel is spent.
-    fn visit(&mut self, node: Node, apply: &mut Apply<'_>) -> Result<bool> {
+    fn visit(&mut self, node: &Node, apply: &mut Apply<'_>) -> Result<bool> {
         let mut any = false;
-        let mut work = vec![node];
+        let mut work: Vec<Cow<'_, Node>> = vec![Cow::Borrowed(node)];
         while let Some(mut node) = work.pop() {
-            for v in &mut node.inputs {
-                *v = self.resolve(*v);
-            }
-            if node.outputs.iter().any(|v| self.replacement(*v).is_some()) || self.fuel == 0 {
+            if self.fuel == 0 || node.outputs.iter().any(|v| self.replacement(*v).is_some()) {
                 continue;
+            }
+            if node.inputs.iter().any(|v| self.replacement(*v).is_some()) {
+                for v in &mut node.to_mut().inputs {
+                    *v = self.resolve(*v);
+                }
             }
             let mark = self.builder.added().len();
             let Some(results) = apply(self, &node)? else { continue };
             self.fuel -= 1;
-            let changed: Vec<_> = node
-                .outputs
-                .iter()
-                .copied()
-                .zip(results)
-                .map(|(old, new)| (old, self.resolve(new)))
-                .collect();
-            for (old, new) in &changed {
-                if old != new {
+            for (old, new) in node.outputs.iter().zip(results) {
+                let new = self.resolve(new);
+                if *old != new {
                     any = true;
-                    self.set_replacement(*old, *new);
+                    self.set_replacement(*old, new);
                 }
             }
             // New nodes in order: their operands come first, so the last is pushed first.
-            let added: Vec<Node> = self.builder.added()[mark..].to_vec();
-            work.extend(added.into_iter().rev());
+            let added = &self.builder.added()[mark..];
+            work.extend(added.iter().rev().cloned().map(Cow::Owned));
         }
         Ok(any)
     }

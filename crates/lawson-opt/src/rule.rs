@@ -6,6 +6,7 @@
 //! one that changes a result. `docs/add-a-rule.md` shows how to write one.
 
 use crate::rewrite::Rewriter;
+use lawson_graph::op::Family;
 use lawson_graph::random::{Elements, Rng, random_tensor};
 use lawson_graph::{Builder, DType, Dim, Graph, HostTensor, Node, Result, Shape, Type, ValueId};
 
@@ -18,6 +19,8 @@ pub struct Rule {
     pub identity: &'static str,
     /// Whether results keep their bits.
     pub exact: Exact,
+    /// The operators at whose nodes it is tried.
+    pub roots: &'static [Family],
     /// Applies it to a node, if it matches.
     pub apply: fn(&mut Rewriter<'_>, &Node) -> Result<Option<Vec<ValueId>>>,
     /// Builds an instance to which it applies, and returns the output.

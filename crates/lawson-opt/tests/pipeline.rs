@@ -24,7 +24,7 @@ fn check_kept(graph: &Graph, seed: u64) -> (u64, u64) {
         &mut rng,
         graph,
         &bindings,
-        if seed % 2 == 0 { Elements::Tame } else { Elements::Wild },
+        if seed.is_multiple_of(2) { Elements::Tame } else { Elements::Wild },
     )
     .unwrap();
     let oracle =

@@ -33,8 +33,10 @@ fn every_rule_keeps_the_results_of_its_instances() {
                 .unwrap_or_else(|e| panic!("{} seed {seed}: {e}\n{graph}", rule.name));
             let Some(patch) = patch else { continue };
             applied += 1;
-            let after =
-                graph.apply(patch).unwrap_or_else(|e| panic!("{} seed {seed}: {e}\n{graph}", rule.name));
+            let after = graph
+                .clone()
+                .apply(patch)
+                .unwrap_or_else(|e| panic!("{} seed {seed}: {e}\n{graph}", rule.name));
             after.verify().unwrap_or_else(|e| panic!("{} seed {seed}: {e}\n{graph}\n{after}", rule.name));
             check(rule, seed, &graph, &after);
         }

@@ -23,6 +23,9 @@ impl Pass for FoldBatchNorm {
     }
 
     fn run(&self, graph: &Graph) -> Result<Option<Patch>> {
+        if !graph.nodes().iter().any(|n| n.op.composite::<BatchNorm>().is_some()) {
+            return Ok(None);
+        }
         rewrite_with(graph, &mut fold)
     }
 }

@@ -1,10 +1,10 @@
 //! Common subexpressions: nodes that compute the same become one.
 
+use crate::hash::{Mix, MixMap};
 use crate::pass::Pass;
-use lawson_graph::op::{Effect, Op};
+use lawson_graph::op::{CompareKind, Effect, Op};
 use lawson_graph::{Graph, Node, Patch, Result, ValueId};
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 
 /// Merges equal nodes.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Pass for CommonSubexpressions {
 
     fn run(&self, graph: &Graph) -> Result<Option<Patch>> {
         let mut leader: Vec<ValueId> = (0..graph.values().len()).map(ValueId::new).collect();
-        let mut seen: HashMap<u64, Vec<&Node>> = HashMap::new();
+        let mut seen: MixMap<u64, Vec<&Node>> = MixMap::default();
         let mut patch = Patch::new();
         for node in graph.nodes() {
             // A symbol has one definition; effects happen as often as they are written.
@@ -30,7 +30,7 @@ impl Pass for CommonSubexpressions {
                 continue;
             }
             let operands = leaders(&leader, node);
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = Mix::default();
             node.op.hash(&mut hasher);
             operands.hash(&mut hasher);
             let bucket = seen.entry(hasher.finish()).or_default();
@@ -52,10 +52,17 @@ impl Pass for CommonSubexpressions {
 /// The operands, each as the first value that equals it; in one order where the order does not matter.
 fn leaders(leader: &[ValueId], node: &Node) -> Vec<ValueId> {
     let mut operands: Vec<ValueId> = node.inputs.iter().map(|v| leader[v.index()]).collect();
-    if let Op::Binary(kind) = node.op
-        && kind.commutes()
-    {
+    if commutes(&node.op) {
         operands.sort_unstable();
     }
     operands
+}
+
+/// Whether the operands may change places.
+pub(super) fn commutes(op: &Op) -> bool {
+    match op {
+        Op::Binary(kind) => kind.commutes(),
+        Op::Compare(kind) => matches!(kind, CompareKind::Eq | CompareKind::Ne),
+        _ => false,
+    }
 }

@@ -31,7 +31,7 @@ impl Pass for DeadCode {
 /// Which nodes an output or an effect needs: through operands, and through symbols that types mention.
 pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
     let mut symbols: HashMap<Symbol, usize> = HashMap::new();
-    for (i, node) in graph.nodes().iter().enumerate() {
+    for (i, node) in graph.nodes().iter().enumerate().filter(|(_, n)| n.op.may_define()) {
         let types: Vec<&Type> = node.inputs.iter().map(|v| graph.ty(*v)).collect();
         symbols.extend(node.op.defines(&types).into_iter().map(|(s, _)| (s, i)));
     }

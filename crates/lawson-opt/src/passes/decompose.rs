@@ -18,6 +18,9 @@ impl Pass for Decompose {
     }
 
     fn run(&self, graph: &Graph) -> Result<Option<Patch>> {
+        if !graph.nodes().iter().any(|n| n.op.is_composite()) {
+            return Ok(None);
+        }
         rewrite_with(graph, &mut |rw, node| match &node.op {
             Op::Composite(c) => c.clone().decompose(rw, &node.inputs).map(Some),
             _ => Ok(None),

@@ -1,8 +1,10 @@
 //! Order of operands: where it does not matter, one order is chosen by what the operands are, not by how the graph was
 //! written. Constants stand last.
 
+use crate::hash::Mix;
 use crate::pass::Pass;
-use lawson_graph::op::{CompareKind, Op};
+use crate::passes::common::commutes;
+use lawson_graph::op::Op;
 use lawson_graph::{Builder, Def, Graph, Node, Patch, Result, ValueId};
 use std::hash::{Hash, Hasher};
 
@@ -20,16 +22,14 @@ impl Pass for OrderOperands {
     }
 
     fn run(&self, graph: &Graph) -> Result<Option<Patch>> {
+        if !graph.nodes().iter().any(|n| commutes(&n.op)) {
+            return Ok(None);
+        }
         let keys = structural_keys(graph);
         let mut b = Builder::over(graph);
         let mut swapped: Vec<(ValueId, ValueId)> = Vec::new();
         for node in graph.nodes() {
-            let commutes = match node.op {
-                Op::Binary(kind) => kind.commutes(),
-                Op::Compare(kind) => matches!(kind, CompareKind::Eq | CompareKind::Ne),
-                _ => false,
-            };
-            if commutes && keys[node.inputs[0].index()] > keys[node.inputs[1].index()] {
+            if commutes(&node.op) && keys[node.inputs[0].index()] > keys[node.inputs[1].index()] {
                 let new = b.op1(node.op.clone(), &[node.inputs[1], node.inputs[0]])?;
                 swapped.push((node.outputs[0], new));
             }
@@ -48,22 +48,22 @@ fn structural_keys(graph: &Graph) -> Vec<(bool, u64)> {
     keys.resize(graph.values().len(), (false, 0));
     for (i, value) in graph.values().iter().enumerate() {
         if let Def::Input(k) = value.def {
-            let mut h = Fnv::default();
+            let mut h = Mix::default();
             (0u8, k).hash(&mut h);
             keys[i] = (false, h.finish());
         }
     }
     for node in graph.nodes() {
-        let mut h = Fnv::default();
+        let mut h = Mix::default();
         node.op.hash(&mut h);
         let mut operands: Vec<u64> = node.inputs.iter().map(|v| keys[v.index()].1).collect();
-        if matches!(node.op, Op::Binary(kind) if kind.commutes()) {
+        if commutes(&node.op) {
             operands.sort_unstable();
         }
         operands.hash(&mut h);
         let constant = is_constant(node, &keys);
         for (k, v) in node.outputs.iter().enumerate() {
-            let mut h = Fnv(h.0);
+            let mut h = h;
             k.hash(&mut h);
             keys[v.index()] = (constant, h.finish());
         }
@@ -76,26 +76,5 @@ fn is_constant(node: &Node, keys: &[(bool, u64)]) -> bool {
         Op::Constant(_) => true,
         Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) => node.inputs.iter().all(|v| keys[v.index()].0),
         _ => false,
-    }
-}
-
-/// FNV-1a: the same on every machine and in every version of the standard library.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for b in bytes {
-            self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
     }
 }

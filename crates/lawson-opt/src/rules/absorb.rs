@@ -4,7 +4,7 @@
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Instance, Rule};
 use lawson_graph::op::{
-    Broadcast, Contract, Convolve, Gather, Monoid, Op, Pad, Reduce, Slice, Transpose, WindowReduce,
+    Broadcast, Contract, Convolve, Family, Gather, Monoid, Op, Pad, Reduce, Slice, Transpose, WindowReduce,
 };
 use lawson_graph::random::{Elements, random_tensor};
 use lawson_graph::{DType, Dim, HostTensor, Node, Result, Shape, ValueId};
@@ -18,6 +18,7 @@ pub const RULES: &[Rule] = &[
         name: "reduce-unit-axes",
         identity: "reducing an axis of size 1, or no axis, only reshapes (a sum that is zero may have either sign)",
         exact: Exact::Rounding,
+        roots: &[Family::Reduce],
         apply: reduce_unit_axes,
         instance: |i| {
             let kind = *i.rng.pick(Monoid::ALL).unwrap_or(&Monoid::Max);
@@ -32,6 +33,7 @@ pub const RULES: &[Rule] = &[
         name: "reduce-reduce",
         identity: "reduce<a>(reduce<b>(x)) = reduce<a ∪ b>(x)",
         exact: Exact::Rounding,
+        roots: &[Family::Reduce],
         apply: reduce_reduce,
         instance: |i| {
             let kind = *i.rng.pick(Monoid::ALL).unwrap_or(&Monoid::Max);
@@ -47,6 +49,7 @@ pub const RULES: &[Rule] = &[
         name: "reduce-of-transpose",
         identity: "reduce(transpose(x)) = reduce(x) over the axes where they were, where the others keep their order",
         exact: Exact::Rounding,
+        roots: &[Family::Reduce],
         apply: reduce_of_transpose,
         instance: |i| {
             let kind = *i.rng.pick(Monoid::ALL).unwrap_or(&Monoid::Max);
@@ -61,6 +64,7 @@ pub const RULES: &[Rule] = &[
         name: "extremum-of-broadcast",
         identity: "max, min, and, or over repeated elements = the element",
         exact: Exact::Bits,
+        roots: &[Family::Reduce],
         apply: extremum_of_broadcast,
         instance: |i| {
             let kind = [Monoid::Max, Monoid::Min, Monoid::And, Monoid::Or][i.rng.below(4)];
@@ -76,6 +80,7 @@ pub const RULES: &[Rule] = &[
         name: "contract-of-transpose",
         identity: "contract(transpose(a), transpose(b)) = contract(a, b) with the axes renamed",
         exact: Exact::Rounding,
+        roots: &[Family::Contract],
         apply: contract_of_transpose,
         instance: |i| {
             let dtype = i.number();
@@ -90,6 +95,7 @@ pub const RULES: &[Rule] = &[
         name: "convolve-of-pad",
         identity: "convolve(pad(x, 0), w) = convolve(x, w) with more padding, for a finite constant w (0 * inf is not 0)",
         exact: Exact::Rounding,
+        roots: &[Family::Convolve],
         apply: convolve_of_pad,
         instance: |i| {
             let dtype = i.float();
@@ -107,6 +113,7 @@ pub const RULES: &[Rule] = &[
         name: "window-of-pad",
         identity: "window(pad(x, neutral)) = window(x) with more padding",
         exact: Exact::Rounding,
+        roots: &[Family::WindowReduce],
         apply: window_of_pad,
         instance: |i| {
             let kind = [Monoid::Max, Monoid::Min, Monoid::Sum][i.rng.below(3)];
@@ -133,6 +140,7 @@ pub const RULES: &[Rule] = &[
         name: "gather-of-range",
         identity: "gather(x, [a, a + s, a + 2s, …]) = slice<a, n, s>(x)",
         exact: Exact::Bits,
+        roots: &[Family::Gather],
         apply: gather_of_range,
         instance: gather_instance,
     },

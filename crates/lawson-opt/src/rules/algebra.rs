@@ -5,7 +5,7 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{BinaryKind, CompareKind, Op, UnaryKind};
+use lawson_graph::op::{BinaryKind, CompareKind, Family, Op, UnaryKind};
 use lawson_graph::{DType, HostTensor, Node, Result, ValueId, number};
 
 /// The rules of this file.
@@ -14,6 +14,7 @@ pub const RULES: &[Rule] = &[
         name: "neutral-right",
         identity: "x + (-0) = x, x - 0 = x, x * 1 = x, x / 1 = x, x ** 1 = x, x | 0 = x, x ^ 0 = x, x & -1 = x, x << 0 = x",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: neutral_right,
         instance: |i| {
             let kind = *i.rng.pick(&NEUTRAL_KINDS).unwrap_or(&BinaryKind::Mul);
@@ -33,6 +34,7 @@ pub const RULES: &[Rule] = &[
         name: "absorbing",
         identity: "x * 0 = 0, x & 0 = 0, x | -1 = -1 (integers and bool)",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: absorbing,
         instance: |i| {
             let dtype = i.int();
@@ -47,6 +49,7 @@ pub const RULES: &[Rule] = &[
         name: "idempotent",
         identity: "x & x = x, x | x = x, min(x, x) = x, max(x, x) = x",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: |_, node| {
             let Op::Binary(kind) = node.op else { return Ok(None) };
             let idempotent =
@@ -66,6 +69,7 @@ pub const RULES: &[Rule] = &[
         name: "self-cancel",
         identity: "x - x = 0, x ^ x = 0 (integers and bool)",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: |rw, node| {
             let Op::Binary(kind) = node.op else { return Ok(None) };
             let cancels = matches!(kind, BinaryKind::Sub | BinaryKind::Xor) && !rw.is_float(node.inputs[0]);
@@ -86,6 +90,7 @@ pub const RULES: &[Rule] = &[
         name: "double-unary",
         identity: "-(-x) = x, !!x = x, abs(abs(x)) = abs(x), abs(-x) = abs(x) where x has a sign, floor(floor(x)) = floor(x) (and ceil, round, trunc)",
         exact: Exact::Bits,
+        roots: &[Family::Unary],
         apply: |rw, node| {
             let Op::Unary(outer) = node.op else { return Ok(None) };
             let Some((Op::Unary(inner), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
@@ -122,6 +127,7 @@ pub const RULES: &[Rule] = &[
         name: "add-negated",
         identity: "a + (-b) = a - b, a - (-b) = a + b, (-a) + b = b - a",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: |rw, node| {
             let Op::Binary(kind @ (BinaryKind::Add | BinaryKind::Sub)) = node.op else { return Ok(None) };
             let (a, b) = (node.inputs[0], node.inputs[1]);
@@ -159,6 +165,7 @@ pub const RULES: &[Rule] = &[
         name: "divide-by-power-of-two",
         identity: "x / c = x * (1/c) where c is a power of two and 1/c is a normal number",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: |rw, node| {
             if !matches!(node.op, Op::Binary(BinaryKind::Div)) {
                 return Ok(None);
@@ -190,6 +197,7 @@ pub const RULES: &[Rule] = &[
         name: "square",
         identity: "x ** 2 = x * x, x ** -1 = 1 / x",
         exact: Exact::Rounding,
+        roots: &[Family::Binary],
         apply: |rw, node| {
             if !matches!(node.op, Op::Binary(BinaryKind::Pow)) {
                 return Ok(None);
@@ -216,6 +224,7 @@ pub const RULES: &[Rule] = &[
         name: "combine-integer-constants",
         identity: "(x + a) + b = x + (a + b), (x * a) * b = x * (a * b) for integer constants a, b",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: combine_constants,
         instance: |i| {
             let (dtype, shape) = (i.int(), i.any_shape());
@@ -231,6 +240,7 @@ pub const RULES: &[Rule] = &[
         name: "nested-extremum",
         identity: "max(max(x, c), c) = max(x, c), min(min(x, c), c) = min(x, c)",
         exact: Exact::Bits,
+        roots: &[Family::Binary],
         apply: |rw, node| {
             let Op::Binary(kind @ (BinaryKind::Min | BinaryKind::Max)) = node.op else { return Ok(None) };
             for (x, c) in [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])] {
@@ -254,6 +264,7 @@ pub const RULES: &[Rule] = &[
         name: "select-same",
         identity: "select(c, x, x) = x",
         exact: Exact::Bits,
+        roots: &[Family::Select],
         apply: |_, node| match node.op {
             Op::Select if node.inputs[1] == node.inputs[2] => one(node.inputs[1]),
             _ => Ok(None),
@@ -269,6 +280,7 @@ pub const RULES: &[Rule] = &[
         name: "select-known",
         identity: "select(true, a, b) = a, select(false, a, b) = b",
         exact: Exact::Bits,
+        roots: &[Family::Select],
         apply: |rw, node| match node.op {
             Op::Select => match rw.splat(node.inputs[0]).map(|t| t.int_at(0) != 0) {
                 Some(true) => one(node.inputs[1]),
@@ -289,6 +301,7 @@ pub const RULES: &[Rule] = &[
         name: "select-negated",
         identity: "select(!c, a, b) = select(c, b, a)",
         exact: Exact::Bits,
+        roots: &[Family::Select],
         apply: |rw, node| {
             let Op::Select = node.op else { return Ok(None) };
             match rw.def1(node.inputs[0]) {
@@ -307,9 +320,38 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "select-is-condition",
+        identity: "select(c, true, false) = c, select(c, false, true) = !c",
+        exact: Exact::Bits,
+        roots: &[Family::Select],
+        apply: |rw, node| {
+            if !matches!(node.op, Op::Select) || rw.tensor(node.inputs[1]).is_none_or(|t| t.dtype != DType::Bool) {
+                return Ok(None);
+            }
+            let known = |v: ValueId| rw.splat(v).map(|t| t.int_at(0) != 0);
+            match (known(node.inputs[1]), known(node.inputs[2])) {
+                (Some(true), Some(false)) => one(node.inputs[0]),
+                (Some(false), Some(true)) => one(rw.not(node.inputs[0])?),
+                _ => Ok(None),
+            }
+        },
+        instance: |i| {
+            let shape = i.any_shape();
+            let c = i.input(DType::Bool, shape.clone())?;
+            let first = i.rng.one_in(2);
+            let mut repeated = |value: bool| {
+                let scalar = i.b.constant(HostTensor::scalar(value))?;
+                i.b.broadcast_to(scalar, shape.clone())
+            };
+            let (a, b) = (repeated(first)?, repeated(!first)?);
+            i.b.op1(Op::Select, &[c, a, b])
+        },
+    },
+    Rule {
         name: "compare-self",
         identity: "(x == x) = true, (x < x) = false, … (not for floats: NaN)",
         exact: Exact::Bits,
+        roots: &[Family::Compare],
         apply: |rw, node| {
             let Op::Compare(kind) = node.op else { return Ok(None) };
             if node.inputs[0] != node.inputs[1] || rw.is_float(node.inputs[0]) {
@@ -331,6 +373,7 @@ pub const RULES: &[Rule] = &[
         name: "compare-orientation",
         identity: "(a > b) = (b < a), (a >= b) = (b <= a)",
         exact: Exact::Bits,
+        roots: &[Family::Compare],
         apply: |rw, node| match node.op {
             Op::Compare(kind @ (CompareKind::Gt | CompareKind::Ge)) => {
                 one(rw.op1(Op::Compare(kind.flipped()), &[node.inputs[1], node.inputs[0]])?)
@@ -348,6 +391,7 @@ pub const RULES: &[Rule] = &[
         name: "negated-compare",
         identity: "!(a == b) = (a != b), !(a != b) = (a == b); for all but floats also !(a < b) = (a >= b), …",
         exact: Exact::Bits,
+        roots: &[Family::Unary],
         apply: negated_compare,
         instance: |i| {
             let (dtype, shape) = (i.int(), i.any_shape());

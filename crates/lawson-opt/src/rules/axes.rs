@@ -3,7 +3,7 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{Broadcast, Op, Reshape, Transpose};
+use lawson_graph::op::{Broadcast, Family, Op, Reshape, Transpose};
 use lawson_graph::{Dim, HostTensor, Node, Result, Shape, ValueId};
 
 /// The rules of this file.
@@ -12,6 +12,7 @@ pub const RULES: &[Rule] = &[
         name: "reshape-nothing",
         identity: "reshape<S>(x: S) = x",
         exact: Exact::Bits,
+        roots: &[Family::Reshape],
         apply: |rw, node| match &node.op {
             Op::Reshape(Reshape { shape })
                 if rw.shape_of(node.inputs[0]).is_some_and(|s| rw.same_shape(s, shape)) =>
@@ -30,6 +31,7 @@ pub const RULES: &[Rule] = &[
         name: "reshape-reshape",
         identity: "reshape<S>(reshape<R>(x)) = reshape<S>(x)",
         exact: Exact::Bits,
+        roots: &[Family::Reshape],
         apply: |rw, node| {
             let Op::Reshape(Reshape { shape }) = &node.op else { return Ok(None) };
             match rw.def1(node.inputs[0]) {
@@ -49,6 +51,7 @@ pub const RULES: &[Rule] = &[
         name: "transpose-nothing",
         identity: "transpose<0 1 2 …>(x) = x",
         exact: Exact::Bits,
+        roots: &[Family::Transpose],
         apply: |_, node| match &node.op {
             Op::Transpose(Transpose { perm }) if perm.is_sorted() => one(node.inputs[0]),
             _ => Ok(None),
@@ -64,6 +67,7 @@ pub const RULES: &[Rule] = &[
         name: "transpose-transpose",
         identity: "transpose<p>(transpose<q>(x)) = transpose<q ∘ p>(x)",
         exact: Exact::Bits,
+        roots: &[Family::Transpose],
         apply: |rw, node| {
             let Op::Transpose(Transpose { perm: outer }) = &node.op else { return Ok(None) };
             let Some((Op::Transpose(Transpose { perm: inner }), x)) = rw.def1(node.inputs[0]) else {
@@ -84,6 +88,7 @@ pub const RULES: &[Rule] = &[
         name: "transpose-is-reshape",
         identity: "a transpose that only moves axes of size 1 is a reshape",
         exact: Exact::Bits,
+        roots: &[Family::Transpose],
         apply: |rw, node| {
             let Op::Transpose(Transpose { perm }) = &node.op else { return Ok(None) };
             let Some(shape) = rw.shape_of(node.inputs[0]) else { return Ok(None) };
@@ -106,6 +111,7 @@ pub const RULES: &[Rule] = &[
         name: "broadcast-nothing",
         identity: "broadcast<S>(x: S) = x",
         exact: Exact::Bits,
+        roots: &[Family::Broadcast],
         apply: |rw, node| match &node.op {
             Op::Broadcast(Broadcast { shape, .. })
                 if rw.shape_of(node.inputs[0]).is_some_and(|s| rw.same_shape(s, shape)) =>
@@ -125,6 +131,7 @@ pub const RULES: &[Rule] = &[
         name: "broadcast-is-reshape",
         identity: "a broadcast that only adds axes of size 1 is a reshape",
         exact: Exact::Bits,
+        roots: &[Family::Broadcast],
         apply: |rw, node| {
             let Op::Broadcast(Broadcast { shape, axes }) = &node.op else { return Ok(None) };
             let Some(from) = rw.shape_of(node.inputs[0]) else { return Ok(None) };
@@ -148,6 +155,7 @@ pub const RULES: &[Rule] = &[
         name: "broadcast-broadcast",
         identity: "broadcast<S, a>(broadcast<R, b>(x)) = broadcast<S, a ∘ b>(x)",
         exact: Exact::Bits,
+        roots: &[Family::Broadcast],
         apply: |rw, node| {
             let Op::Broadcast(Broadcast { shape, axes: outer }) = &node.op else { return Ok(None) };
             let Some((Op::Broadcast(Broadcast { axes: inner, .. }), x)) = rw.def1(node.inputs[0]) else {
@@ -169,6 +177,7 @@ pub const RULES: &[Rule] = &[
         name: "broadcast-of-reshape",
         identity: "broadcast(reshape(x)) = broadcast(x) where the reshape only adds or removes axes of size 1",
         exact: Exact::Bits,
+        roots: &[Family::Broadcast],
         apply: broadcast_of_reshape,
         instance: |i| {
             let dtype = i.dtype();
@@ -182,6 +191,7 @@ pub const RULES: &[Rule] = &[
         name: "reshape-of-broadcast",
         identity: "reshape(broadcast(x)) = broadcast(x) where the reshape only adds or removes axes of size 1",
         exact: Exact::Bits,
+        roots: &[Family::Reshape],
         apply: reshape_of_broadcast,
         instance: |i| {
             let dtype = i.dtype();
@@ -198,6 +208,7 @@ pub const RULES: &[Rule] = &[
         name: "transpose-of-broadcast",
         identity: "transpose(broadcast(x)) = broadcast(transpose(x))",
         exact: Exact::Bits,
+        roots: &[Family::Transpose],
         apply: transpose_of_broadcast,
         instance: |i| {
             let dtype = i.dtype();
@@ -215,6 +226,7 @@ pub const RULES: &[Rule] = &[
         name: "repeated-constant",
         identity: "a constant whose elements are all equal is a broadcast scalar",
         exact: Exact::Bits,
+        roots: &[Family::Constant],
         apply: |rw, node| {
             let Op::Constant(t) = &node.op else { return Ok(None) };
             if t.sizes().is_empty() || !t.is_splat() {

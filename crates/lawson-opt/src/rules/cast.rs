@@ -2,7 +2,7 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{Bitcast, Cast, Op};
+use lawson_graph::op::{Bitcast, Cast, Family, Op};
 use lawson_graph::{DType, Node, Result, ValueId};
 
 /// The rules of this file.
@@ -11,6 +11,7 @@ pub const RULES: &[Rule] = &[
         name: "cast-nothing",
         identity: "cast<T>(x: T) = x, bitcast<T>(x: T) = x",
         exact: Exact::Bits,
+        roots: &[Family::Cast, Family::Bitcast],
         apply: |rw, node| match node.op {
             Op::Cast(Cast { to }) | Op::Bitcast(Bitcast { to })
                 if rw.tensor(node.inputs[0]).is_some_and(|t| t.dtype == to) =>
@@ -33,6 +34,7 @@ pub const RULES: &[Rule] = &[
         name: "cast-cast",
         identity: "cast<C>(cast<B>(x: A)) = cast<C>(x) where every A is a B (and the way to C does not wrap where B saturates)",
         exact: Exact::Bits,
+        roots: &[Family::Cast],
         apply: cast_cast,
         instance: |i| {
             let (a, b, c) = loop {
@@ -52,6 +54,7 @@ pub const RULES: &[Rule] = &[
         name: "bitcast-bitcast",
         identity: "bitcast<C>(bitcast<B>(x)) = bitcast<C>(x) for integers B (which NaN a float holds is not kept)",
         exact: Exact::Bits,
+        roots: &[Family::Bitcast],
         apply: |rw, node| {
             let Op::Bitcast(Bitcast { to }) = node.op else { return Ok(None) };
             match rw.def1(node.inputs[0]) {

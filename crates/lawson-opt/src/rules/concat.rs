@@ -2,7 +2,7 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{Concat, Op, Pad, Slice};
+use lawson_graph::op::{Concat, Family, Op, Pad, Slice};
 use lawson_graph::{Dim, Node, Result, Shape, ValueId};
 
 /// The rules of this file.
@@ -11,6 +11,7 @@ pub const RULES: &[Rule] = &[
         name: "concat-one",
         identity: "concat(x) = x",
         exact: Exact::Bits,
+        roots: &[Family::Concat],
         apply: |_, node| match node.op {
             Op::Concat(_) if node.inputs.len() == 1 => one(node.inputs[0]),
             _ => Ok(None),
@@ -26,6 +27,7 @@ pub const RULES: &[Rule] = &[
         name: "concat-empty-part",
         identity: "concat(a, empty, b) = concat(a, b)",
         exact: Exact::Bits,
+        roots: &[Family::Concat],
         apply: |rw, node| {
             let Op::Concat(Concat { axis }) = node.op else { return Ok(None) };
             let empty = |v: &ValueId| rw.shape_of(*v).is_some_and(|s| s[axis].is(0));
@@ -46,6 +48,7 @@ pub const RULES: &[Rule] = &[
         name: "concat-concat",
         identity: "concat(concat(a, b), c) = concat(a, b, c) along one axis, where the inner one has no other use",
         exact: Exact::Bits,
+        roots: &[Family::Concat],
         apply: concat_concat,
         instance: |i| {
             let (dtype, rows) = (i.dtype(), i.dim());
@@ -59,6 +62,7 @@ pub const RULES: &[Rule] = &[
         name: "concat-of-neighbours",
         identity: "concat(slice<s, m>(x), slice<s + m, n>(x)) = slice<s, m + n>(x)",
         exact: Exact::Bits,
+        roots: &[Family::Concat],
         apply: concat_of_neighbours,
         instance: |i| {
             let dtype = i.dtype();
@@ -73,6 +77,7 @@ pub const RULES: &[Rule] = &[
         name: "pad-nothing",
         identity: "pad<0, 0, 0>(x) = x",
         exact: Exact::Bits,
+        roots: &[Family::Pad],
         apply: |_, node| match &node.op {
             Op::Pad(Pad { low, high, interior })
                 if low.iter().chain(high).all(|d| d.is(0)) && interior.iter().all(|n| *n == 0) =>
@@ -94,6 +99,7 @@ pub const RULES: &[Rule] = &[
         name: "pad-pad",
         identity: "pad<l, h>(pad<m, k>(x, v), v) = pad<l + m, h + k>(x, v)",
         exact: Exact::Bits,
+        roots: &[Family::Pad],
         apply: pad_pad,
         instance: |i| {
             let dtype = i.dtype();

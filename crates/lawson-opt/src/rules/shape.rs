@@ -7,7 +7,8 @@
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
 use lawson_graph::op::{
-    BinaryKind, Broadcast, Cast, CompareKind, Concat, Dims, Gather, Monoid, Op, Reduce, Slice, UnaryKind,
+    BinaryKind, Broadcast, Cast, CompareKind, Concat, Dims, Family, Gather, Monoid, Op, Reduce, Slice,
+    UnaryKind,
 };
 use lawson_graph::{DType, Dim, Facts, HostTensor, Node, Result, Shape, ValueId};
 
@@ -20,6 +21,7 @@ pub const RULES: &[Rule] = &[
         name: "dims-known",
         identity: "dims of constants = a constant; dims are as simple as the facts allow",
         exact: Exact::Bits,
+        roots: &[Family::Dims],
         apply: |rw, node| {
             let Op::Dims(Dims { dims }) = &node.op else { return Ok(None) };
             let simple: Vec<Dim> = dims.iter().map(|d| rw.facts().simplify(d)).collect();
@@ -38,6 +40,16 @@ pub const RULES: &[Rule] = &[
         name: "dims-arithmetic",
         identity: "arithmetic, slices, concats, gathers and products of dims = dims",
         exact: Exact::Bits,
+        roots: &[
+            Family::Unary,
+            Family::Binary,
+            Family::Concat,
+            Family::Slice,
+            Family::Gather,
+            Family::Reduce,
+            Family::Select,
+            Family::Broadcast,
+        ],
         apply: dims_arithmetic,
         instance: |i| {
             let n = Dim::symbol("N");
@@ -63,6 +75,7 @@ pub const RULES: &[Rule] = &[
         name: "dims-comparison",
         identity: "a comparison of dims that the facts decide = a constant",
         exact: Exact::Bits,
+        roots: &[Family::Compare],
         apply: dims_comparison,
         instance: |i| {
             let n = Dim::symbol("N");

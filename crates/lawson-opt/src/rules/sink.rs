@@ -3,7 +3,7 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{Concat, Op, Reshape, Transpose};
+use lawson_graph::op::{Concat, Family, Op, Reshape, Transpose};
 use lawson_graph::{Dim, Node, Result, Shape, ValueId};
 
 /// The rules of this file.
@@ -12,6 +12,14 @@ pub const RULES: &[Rule] = &[
         name: "view-below-elementwise",
         identity: "f(view(a), view(b), c) = view(f(a, b, c)) for one reshape or transpose, and c the same everywhere",
         exact: Exact::Bits,
+        roots: &[
+            Family::Unary,
+            Family::Binary,
+            Family::Compare,
+            Family::Select,
+            Family::Cast,
+            Family::Bitcast,
+        ],
         apply: view_below_elementwise,
         instance: |i| {
             let dtype = i.number();
@@ -38,6 +46,7 @@ pub const RULES: &[Rule] = &[
         name: "transpose-below-concat",
         identity: "concat(transpose<p>(a), transpose<p>(b)) = transpose<p>(concat(a, b))",
         exact: Exact::Bits,
+        roots: &[Family::Concat],
         apply: transpose_below_concat,
         instance: |i| {
             let dtype = i.dtype();

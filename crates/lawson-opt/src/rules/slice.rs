@@ -3,7 +3,7 @@
 
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Rule};
-use lawson_graph::op::{Broadcast, Concat, DynamicSlice, Op, Pad, Reshape, Slice, Transpose};
+use lawson_graph::op::{Broadcast, Concat, DynamicSlice, Family, Op, Pad, Reshape, Slice, Transpose};
 use lawson_graph::{DType, Dim, Node, Result, Shape, ValueId};
 
 /// The rules of this file.
@@ -12,6 +12,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-nothing",
         identity: "slice<0, size of x, 1>(x) = x",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: |rw, node| {
             let Op::Slice(s) = &node.op else { return Ok(None) };
             let Some(shape) = rw.shape_of(node.inputs[0]) else { return Ok(None) };
@@ -29,6 +30,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-slice",
         identity: "slice<s, n, t>(slice<p, m, q>(x)) = slice<p + s*q, n, t*q>(x)",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: |rw, node| {
             let Op::Slice(outer) = &node.op else { return Ok(None) };
             let Some((Op::Slice(inner), x)) = rw.def1(node.inputs[0]) else { return Ok(None) };
@@ -61,6 +63,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-of-broadcast",
         identity: "slice(broadcast(x)) = broadcast(slice(x))",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: slice_of_broadcast,
         instance: |i| {
             let dtype = i.dtype();
@@ -74,6 +77,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-of-transpose",
         identity: "slice(transpose(x)) = transpose(slice(x))",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: |rw, node| {
             let Op::Slice(s) = &node.op else { return Ok(None) };
             let Some((Op::Transpose(Transpose { perm }), x)) = rw.def1(node.inputs[0]) else {
@@ -97,6 +101,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-of-reshape",
         identity: "slice(reshape(x)) = reshape(slice(x)) where the axes that are cut come through the reshape whole",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: slice_of_reshape,
         instance: |i| {
             let dtype = i.dtype();
@@ -110,6 +115,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-of-concat",
         identity: "slice(concat(a, b, …)) = the parts of a, b, … that it covers",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: slice_of_concat,
         instance: |i| {
             let dtype = i.dtype();
@@ -129,6 +135,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-of-pad",
         identity: "slice(pad(x)) = slice(x) where it stays clear of the padding",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: slice_of_pad,
         instance: |i| {
             let dtype = i.dtype();
@@ -147,6 +154,7 @@ pub const RULES: &[Rule] = &[
         name: "slice-of-elementwise",
         identity: "slice(f(a, b, …)) = f(slice(a), slice(b), …) where f(a, b, …) is used in slices only",
         exact: Exact::Bits,
+        roots: &[Family::Slice],
         apply: slice_of_elementwise,
         instance: |i| {
             let dtype = i.number();
@@ -161,6 +169,7 @@ pub const RULES: &[Rule] = &[
         name: "dynamic-slice-known",
         identity: "dynamic_slice(x, constant) = slice(x), with the start clamped",
         exact: Exact::Bits,
+        roots: &[Family::DynamicSlice],
         apply: |rw, node| {
             let Op::DynamicSlice(DynamicSlice { size }) = &node.op else { return Ok(None) };
             let (Some(starts), Some(shape)) = (rw.constant_of(node.inputs[1]), rw.shape_of(node.inputs[0]))
@@ -189,6 +198,7 @@ pub const RULES: &[Rule] = &[
         name: "update-everything",
         identity: "update_slice(x, u, s) = u where u is as large as x",
         exact: Exact::Bits,
+        roots: &[Family::UpdateSlice],
         apply: |rw, node| match node.op {
             Op::UpdateSlice if rw.same_type(node.inputs[0], node.inputs[1]) => one(node.inputs[1]),
             _ => Ok(None),
