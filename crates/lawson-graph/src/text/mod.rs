@@ -11,6 +11,7 @@ mod lexer;
 mod literal;
 mod parse;
 mod print;
+mod scope;
 mod side_file;
 mod signature;
 mod types;

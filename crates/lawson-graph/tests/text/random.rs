@@ -65,7 +65,7 @@ fn add_node(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], depth: usi
         4 => vec![b.cast(x, c.pick(&DType::ALL))?],
         5 => {
             let n = c.below(80);
-            let values: Vec<i64> = (0..n).map(|i| if n % 2 == 0 { 7 } else { i as i64 }).collect();
+            let values: Vec<i64> = (0..n).map(|i| if n.is_multiple_of(2) { 7 } else { i as i64 }).collect();
             vec![b.constant(HostTensor::from_slice(&[n], &values)?)?]
         }
         6 => {
