@@ -414,10 +414,9 @@ macro_rules! attributes {
 
         impl $crate::Attributes for $name {
             fn to_attrs(&self) -> Vec<(&'static str, $crate::Attr)> {
-                #[allow(unused_mut)]
-                let mut attrs = Vec::new();
-                $($crate::attributes!(@put attrs, self, $field, $t $(, $default)?);)*
-                attrs
+                let attrs: Vec<Option<(&'static str, $crate::Attr)>> =
+                    vec![$($crate::attributes!(@put self, $field, $t $(, $default)?)),*];
+                attrs.into_iter().flatten().collect()
             }
 
             fn from_attrs(reader: &mut $crate::AttrReader) -> $crate::Result<Self> {
@@ -426,15 +425,13 @@ macro_rules! attributes {
             }
         }
     };
-    (@put $attrs:ident, $self:ident, $field:ident, $t:ty) => {
-        $attrs.push((stringify!($field), $crate::AttrValue::to_attr(&$self.$field)));
+    (@put $self:ident, $field:ident, $t:ty) => {
+        Some((stringify!($field), $crate::AttrValue::to_attr(&$self.$field)))
     };
-    (@put $attrs:ident, $self:ident, $field:ident, $t:ty, $default:expr) => {
+    (@put $self:ident, $field:ident, $t:ty, $default:expr) => {{
         let default: $t = $default;
-        if $self.$field != default {
-            $attrs.push((stringify!($field), $crate::AttrValue::to_attr(&$self.$field)));
-        }
-    };
+        ($self.$field != default).then(|| (stringify!($field), $crate::AttrValue::to_attr(&$self.$field)))
+    }};
     (@get $reader:ident, $field:ident, $t:ty) => { $reader.require::<$t>(stringify!($field))? };
     (@get $reader:ident, $field:ident, $t:ty, $default:expr) => {
         match $reader.take::<$t>(stringify!($field))? {

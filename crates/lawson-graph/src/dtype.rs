@@ -234,11 +234,10 @@ impl DType {
         }
         match (self.class(), wider.class()) {
             (Class::Str, _) | (_, Class::Str) => false,
-            (Class::Float, Class::Float) => match (self, wider) {
-                (_, DType::F64) => true,
-                (DType::F8E4M3, DType::F16 | DType::BF16 | DType::F32) => true,
-                (DType::F8E5M2, DType::F16 | DType::BF16 | DType::F32) => true,
-                (DType::F16 | DType::BF16, DType::F32) => true,
+            (Class::Float, Class::Float) => match wider {
+                DType::F64 => true,
+                DType::F32 => self != DType::F64,
+                DType::F16 | DType::BF16 => self.bits() == 8,
                 _ => false,
             },
             (Class::Float, _) => false,

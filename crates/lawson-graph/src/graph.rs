@@ -5,7 +5,7 @@
 //! listed at the head of `verify.rs`.
 
 use crate::composite::Registry;
-use crate::dim::{Dim, Facts};
+use crate::dim::{Dim, Fact, Facts, Relation, Symbol};
 use crate::error::{Place, Result};
 use crate::op::Op;
 use crate::types::{Placement, Type};
@@ -118,7 +118,32 @@ pub struct GraphParts {
     pub outputs: Vec<Output>,
 }
 
+impl Node {
+    /// Calls `visit` with every symbol that the node's attributes, sub-graphs or result types mention.
+    pub fn visit_symbols<'a>(&self, ty: &impl Fn(ValueId) -> &'a Type, visit: &mut impl FnMut(&Symbol)) {
+        for v in &self.outputs {
+            ty(*v).visit_dims(&mut |d| d.visit_symbols(visit));
+        }
+        for (_, attr) in self.op.attrs() {
+            attr.visit_dims(&mut |d| d.visit_symbols(&mut |s| visit(s)));
+        }
+        for (_, body) in self.op.subgraphs() {
+            body.visit_symbols(visit);
+        }
+    }
+}
+
 impl Graph {
+    /// Calls `visit` with every symbol that types or attributes mention, as often as they do.
+    pub fn visit_symbols(&self, visit: &mut dyn FnMut(&Symbol)) {
+        for v in &self.inputs {
+            self.ty(*v).visit_dims(&mut |d| d.visit_symbols(&mut |s| visit(s)));
+        }
+        for node in &self.nodes {
+            node.visit_symbols(&|v| self.ty(v), &mut |s| visit(s));
+        }
+    }
+
     /// From parts, unchecked; call `verify` on the result.
     pub fn from_parts(parts: GraphParts) -> Graph {
         let GraphParts { name, facts, values, nodes, inputs, outputs } = parts;
@@ -219,6 +244,21 @@ impl Graph {
     pub fn total_nodes(&self) -> usize {
         let inner = |n: &Node| n.op.subgraphs().iter().map(|(_, g)| g.total_nodes()).sum::<usize>();
         self.nodes.iter().map(|n| 1 + inner(n)).sum()
+    }
+
+    /// The same graph as a body under other facts: it knows those, and what its own definitions say.
+    pub(crate) fn under(&self, around: &Facts) -> Result<Graph> {
+        let mut graph = self.clone();
+        let mut facts = around.clone();
+        for node in &mut graph.nodes {
+            let types: Vec<&Type> = node.inputs.iter().map(|v| &graph.values[v.index()].ty).collect();
+            for (symbol, max) in node.op.defines(&types) {
+                facts.add(Fact::new(symbol, Relation::Le, max))?;
+            }
+            node.op = node.op.under(&facts)?;
+        }
+        graph.facts = facts;
+        Ok(graph)
     }
 
     /// The same graph with every dimension expression replaced, in types, attributes and sub-graphs.

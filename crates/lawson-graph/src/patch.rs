@@ -5,10 +5,12 @@
 //! left in use; all other nodes stay until `remove` names them.
 
 use crate::builder::Builder;
-use crate::dim::Facts;
+use crate::dim::{Facts, Symbol};
+use crate::dtype::DType;
 use crate::error::{Code, Error, Result};
-use crate::graph::{Def, Graph, Node, NodeId, ValueId, ValueInfo};
-use crate::op::same_type;
+use crate::graph::{Def, Graph, Node, NodeId, Output, ValueId, ValueInfo};
+use crate::op::{Op, same_type};
+use crate::types::{Shape, Type};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ pub struct Patch {
     values: Vec<ValueInfo>,
     nodes: Vec<Node>,
     facts: Option<Facts>,
-    replaced: HashMap<ValueId, ValueId>,
+    /// By value: what replaces it.
+    replaced: Vec<Option<ValueId>>,
     removed: HashSet<NodeId>,
 }
 
@@ -39,7 +42,10 @@ impl Patch {
     /// Uses of `old` become uses of `new`. Their types must be equal under the graph's facts.
     pub fn replace(&mut self, old: ValueId, new: ValueId) -> &mut Patch {
         if old != new {
-            self.replaced.insert(old, new);
+            if self.replaced.len() <= old.index() {
+                self.replaced.resize(old.index() + 1, None);
+            }
+            self.replaced[old.index()] = Some(new);
         }
         self
     }
@@ -52,24 +58,32 @@ impl Patch {
 
     /// Whether applying it would change nothing.
     pub fn is_empty(&self) -> bool {
-        self.replaced.is_empty() && self.removed.is_empty()
+        self.replacements().next().is_none() && self.removed.is_empty()
     }
 
     /// How many uses it redirects, nodes it adds and nodes it removes.
     pub fn size(&self) -> (usize, usize, usize) {
-        (self.replaced.len(), self.nodes.len(), self.removed.len())
+        (self.replacements().count(), self.nodes.len(), self.removed.len())
+    }
+
+    fn replacements(&self) -> impl Iterator<Item = (ValueId, ValueId)> {
+        self.replaced.iter().enumerate().filter_map(|(i, new)| new.map(|new| (ValueId::new(i), new)))
+    }
+
+    fn replacement(&self, v: ValueId) -> Option<ValueId> {
+        self.replaced.get(v.index()).copied().flatten()
     }
 
     fn replaces_all_of(&self, node: &Node) -> bool {
-        !node.outputs.is_empty() && node.outputs.iter().all(|v| self.replaced.contains_key(v))
+        !node.outputs.is_empty() && node.outputs.iter().all(|v| self.replacement(*v).is_some())
     }
 
     /// The value that stands for `v` after all replacements.
     fn resolve(&self, v: ValueId) -> Result<ValueId> {
         let mut at = v;
         for _ in 0..=self.replaced.len() {
-            match self.replaced.get(&at) {
-                Some(next) => at = *next,
+            match self.replacement(at) {
+                Some(next) => at = next,
                 None => return Ok(at),
             }
         }
@@ -79,14 +93,14 @@ impl Patch {
 
 impl Graph {
     /// The graph after a patch. Fails, as a bug of whoever made the patch, if types or order cannot be kept.
-    pub fn apply(&self, patch: Patch) -> Result<Graph> {
+    pub fn apply(self, mut patch: Patch) -> Result<Graph> {
         let info = |v: ValueId| match v.index().checked_sub(self.values.len()) {
             None => self.values.get(v.index()),
             Some(i) => patch.values.get(i),
         };
         let facts = patch.facts.clone().unwrap_or_else(|| self.facts.clone());
-        for (old, new) in &patch.replaced {
-            let (Some(a), Some(b)) = (info(*old), info(*new)) else {
+        for (old, new) in patch.replacements() {
+            let (Some(a), Some(b)) = (info(old), info(new)) else {
                 return Err(Error::internal("a patch names a value that does not exist"));
             };
             if !same_type(&facts, &a.ty, &b.ty) {
@@ -105,22 +119,38 @@ impl Graph {
                 }
             }
         }
+        // A node depends on the definitions of the symbols that it mentions, too.
+        let mut symbol_defs = HashMap::new();
+        let all_nodes = self.nodes.iter().chain(&patch.nodes);
+        for (index, node) in all_nodes.enumerate().filter(|(_, n)| n.op.may_define()) {
+            let types: Vec<&Type> = node.inputs.iter().filter_map(|v| info(*v)).map(|i| &i.ty).collect();
+            symbol_defs.extend(node.op.defines(&types).into_iter().map(|(s, _)| (s, index)));
+        }
+        let replaced_whole: Vec<bool> = self.nodes.iter().map(|n| patch.replaces_all_of(n)).collect();
+        // Everything is moved from the old graph and the patch into the new one.
+        let Graph { name, mut values, mut nodes, inputs, outputs, .. } = self;
+        let old_nodes = nodes.len();
+        values.append(&mut patch.values);
+        nodes.append(&mut patch.nodes);
+        let graph = Graph {
+            name,
+            facts,
+            values: Vec::with_capacity(values.len()),
+            nodes: Vec::with_capacity(nodes.len()),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        };
         Rebuild {
             inherited,
-            old: self,
+            symbol_defs,
             patch: &patch,
-            new_values: vec![None; self.values.len() + patch.values.len()],
-            state: vec![State::Unseen; self.nodes.len() + patch.nodes.len()],
-            graph: Graph {
-                name: self.name.clone(),
-                facts,
-                values: Vec::with_capacity(self.values.len()),
-                nodes: Vec::with_capacity(self.nodes.len()),
-                inputs: Vec::new(),
-                outputs: Vec::new(),
-            },
+            new_values: vec![None; values.len()],
+            state: vec![State::Unseen; nodes.len()],
+            values,
+            nodes,
+            graph,
         }
-        .run()
+        .run(inputs, outputs, old_nodes, &replaced_whole)
     }
 }
 
@@ -132,60 +162,67 @@ enum State {
 }
 
 struct Rebuild<'a> {
+    /// Names for values that have none, from those that they replace.
     inherited: HashMap<ValueId, Arc<str>>,
-    old: &'a Graph,
+    /// The node that defines each symbol.
+    symbol_defs: HashMap<Symbol, usize>,
     patch: &'a Patch,
+    /// Old values, then those of the patch.
+    values: Vec<ValueInfo>,
+    /// Old nodes, then those of the patch. A node that was emitted is left without operands and results.
+    nodes: Vec<Node>,
     new_values: Vec<Option<ValueId>>,
     state: Vec<State>,
     graph: Graph,
 }
 
 impl Rebuild<'_> {
-    fn info(&self, v: ValueId) -> &ValueInfo {
-        match v.index().checked_sub(self.old.values.len()) {
-            None => self.old.value(v),
-            Some(i) => &self.patch.values[i],
-        }
-    }
-
-    fn node(&self, index: usize) -> &Node {
-        match index.checked_sub(self.old.nodes.len()) {
-            None => &self.old.nodes[index],
-            Some(i) => &self.patch.nodes[i],
-        }
-    }
-
-    fn run(mut self) -> Result<Graph> {
-        for (i, v) in self.old.inputs.iter().enumerate() {
-            let id = self.push_value(*v, Def::Input(i));
+    fn run(
+        mut self,
+        inputs: Vec<ValueId>,
+        outputs: Vec<Output>,
+        old_nodes: usize,
+        replaced_whole: &[bool],
+    ) -> Result<Graph> {
+        for (i, v) in inputs.into_iter().enumerate() {
+            let id = self.push_value(v, Def::Input(i));
             self.graph.inputs.push(id);
         }
         // A node stays unless it was removed, or all its results were replaced.
-        for index in 0..self.old.nodes.len() {
-            if !self.patch.removed.contains(&NodeId::new(index))
-                && !self.patch.replaces_all_of(&self.old.nodes[index])
-            {
+        for index in 0..old_nodes {
+            if !self.patch.removed.contains(&NodeId::new(index)) && !replaced_whole[index] {
                 self.visit(index)?;
             }
         }
-        for output in &self.old.outputs {
+        for mut output in outputs {
             let value = self.patch.resolve(output.value)?;
-            self.visit_value(value)?;
-            let mut output = output.clone();
+            if let Def::Node(node, _) = self.values[value.index()].def {
+                self.visit(node.index())?;
+            }
             output.value = self.mapped(value)?;
             self.graph.outputs.push(output);
+        }
+        // What was known of a symbol goes with the node that defined it.
+        let gone: HashSet<&Symbol> = self
+            .symbol_defs
+            .iter()
+            .filter(|(_, index)| self.state[**index] != State::Done)
+            .map(|(s, _)| s)
+            .collect();
+        if !gone.is_empty() {
+            self.graph.facts = self.graph.facts.without(&|s| gone.contains(s))?;
         }
         Ok(self.graph)
     }
 
     fn push_value(&mut self, v: ValueId, def: Def) -> ValueId {
         let id = ValueId::new(self.graph.values.len());
-        let mut info = self.info(v).clone();
-        info.def = def;
-        if let Some(name) = self.inherited.get(&v) {
-            info.name = Some(name.clone());
-        }
-        self.graph.values.push(info);
+        let old = &mut self.values[v.index()];
+        // The old entry keeps its definition, by which it is still found.
+        let ty = std::mem::replace(&mut old.ty, Type::tensor(DType::Bool, Shape::scalar()));
+        let name = self.inherited.remove(&v).or_else(|| old.name.take());
+        let placement = old.placement.take();
+        self.graph.values.push(ValueInfo { ty, def, name, placement });
         self.new_values[v.index()] = Some(id);
         id
     }
@@ -195,11 +232,21 @@ impl Rebuild<'_> {
             .ok_or_else(|| Error::internal(format!("a patch lost the definition of {v:?}")))
     }
 
-    fn visit_value(&mut self, v: ValueId) -> Result<()> {
-        match self.info(v).def {
-            Def::Input(_) => Ok(()),
-            Def::Node(node, _) => self.visit(node.index()),
+    /// The nodes that must stand before a node, the last first.
+    fn needs(&self, index: usize) -> Result<Vec<usize>> {
+        let node = &self.nodes[index];
+        let mut needed = Vec::new();
+        for v in node.inputs.iter().rev() {
+            if let Def::Node(def, _) = self.values[self.patch.resolve(*v)?.index()].def {
+                needed.push(def.index());
+            }
         }
+        if !self.symbol_defs.is_empty() {
+            node.visit_symbols(&|v| &self.values[v.index()].ty, &mut |s| {
+                needed.extend(self.symbol_defs.get(s).filter(|def| **def != index));
+            });
+        }
+        Ok(needed)
     }
 
     /// Emits a node after its operands. Iterative: graphs may be deeper than the stack.
@@ -212,16 +259,12 @@ impl Rebuild<'_> {
                 }
                 State::Unseen => {
                     self.state[index] = State::Open;
-                    let operands = self.node(index).inputs.clone();
-                    for v in operands.iter().rev() {
-                        let v = self.patch.resolve(*v)?;
-                        if let Def::Node(node, _) = self.info(v).def {
-                            match self.state[node.index()] {
-                                State::Unseen => stack.push(node.index()),
-                                // Open nodes are those whose operands are being visited now.
-                                State::Open => return Err(Error::internal("a patch makes a circle")),
-                                State::Done => {}
-                            }
+                    for needed in self.needs(index)? {
+                        match self.state[needed] {
+                            State::Unseen => stack.push(needed),
+                            // Open nodes are those whose operands are being visited now.
+                            State::Open => return Err(Error::internal("a patch makes a circle")),
+                            State::Done => {}
                         }
                     }
                 }
@@ -236,16 +279,17 @@ impl Rebuild<'_> {
     }
 
     fn emit(&mut self, index: usize) -> Result<()> {
-        let node = self.node(index).clone();
         let id = NodeId::new(self.graph.nodes.len());
-        let mut inputs = Vec::with_capacity(node.inputs.len());
-        for v in &node.inputs {
-            let v = self.patch.resolve(*v)?;
-            inputs.push(self.mapped(v)?);
+        let old = &mut self.nodes[index];
+        let op = std::mem::replace(&mut old.op, Op::Select);
+        let (mut inputs, mut outputs) = (std::mem::take(&mut old.inputs), std::mem::take(&mut old.outputs));
+        for v in &mut inputs {
+            *v = self.mapped(self.patch.resolve(*v)?)?;
         }
-        let outputs =
-            node.outputs.iter().enumerate().map(|(i, v)| self.push_value(*v, Def::Node(id, i))).collect();
-        self.graph.nodes.push(Node { op: node.op, inputs, outputs });
+        for (i, v) in outputs.iter_mut().enumerate() {
+            *v = self.push_value(*v, Def::Node(id, i));
+        }
+        self.graph.nodes.push(Node { op, inputs, outputs });
         Ok(())
     }
 }

@@ -1,1 +1,47 @@
+//! Lawson, a graph compiler for tensor programs.
+//!
+//! A [`graph::Graph`] is built, read from text or made by a front end; [`Program::compile`] turns it into a program,
+//! which threads share; each [`Session`] runs it on [`Tensor`]s or, with [`Session::run_into`], in memory of the
+//! caller's.
+//!
+//! ```
+//! use lawson::{CompileOptions, Program, Tensor, graph::Graph};
+//!
+//! let graph = Graph::parse(
+//!     "lawson 1
+//!      graph @scale(%x: f32[N], %by: f32[]) -> (y: f32[N]) {
+//!        %all = broadcast %by {shape = [N], axes = []}
+//!        %y = mul %x, %all
+//!        return %y
+//!      }",
+//! )?;
+//! let program = Program::compile(graph, &CompileOptions::default())?;
+//! let mut session = program.session();
+//! let x = Tensor::from_slice(&[3], &[1f32, 2.0, 3.0])?;
+//! let y = session.run(&[x, Tensor::scalar(2f32)])?;
+//! assert_eq!(y[0].to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+//! # Ok::<(), lawson::Error>(())
+//! ```
+//!
+//! This crate alone is public API. The modules below lead to the crates of the workspace behind it, for those who
+//! build graphs ([`graph`]), write passes ([`opt`]) or come with lists of operators ([`list`]).
+#![deny(missing_docs)]
 
+mod file;
+pub mod npy;
+mod program;
+mod session;
+mod tensor;
+mod view;
+
+pub use lawson_graph as graph;
+pub use lawson_list as list;
+pub use lawson_opt as opt;
+
+#[doc(hidden)]
+pub use file::write_whole;
+pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
+pub use program::{CompileOptions, Passes, Port, Program, Target};
+pub use session::{Limits, Session};
+pub use tensor::{Device, DlType, Tensor};
+pub use view::{TensorView, TensorViewMut};

@@ -5,6 +5,7 @@
 //! an existing graph, the new nodes of a patch (`Builder::over` … `into_patch`, see `patch.rs`). Conveniences that
 //! insert broadcasts or pick constants are in `sugar.rs`.
 
+mod composites;
 mod sugar;
 
 pub use sugar::Keep;
@@ -127,6 +128,11 @@ impl<'g> Builder<'g> {
                 None => &self.nodes[node.index()],
             }),
         }
+    }
+
+    /// The nodes added so far, in order; over an existing graph, only the new ones.
+    pub fn added(&self) -> &[Node] {
+        &self.nodes
     }
 
     fn knows(&self, id: ValueId) -> bool {
@@ -311,7 +317,7 @@ impl<'g> Builder<'g> {
         for node in &graph.nodes {
             let operands: Vec<ValueId> =
                 node.inputs.iter().map(|v| find(&values, v)).collect::<Result<_>>()?;
-            let results = self.op(node.op.map_dims(registry, map)?, &operands)?;
+            let results = self.op(node.op.map_dims(registry, map)?.under(&self.facts)?, &operands)?;
             for (inner, outer) in node.outputs.iter().zip(results) {
                 values[inner.index()] = Some(outer);
             }

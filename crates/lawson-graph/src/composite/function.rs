@@ -19,12 +19,26 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     graph: Arc<Graph>,
+    /// How many nodes a call expands to in the end, functions that it calls included.
+    expanded: u64,
+}
+
+/// The most nodes that one call may expand to.
+const MAX_EXPANDED: u64 = 1 << 22;
+
+fn expanded_nodes(graph: &Graph) -> u64 {
+    let nodes = graph.nodes().iter().map(|node| {
+        let inner: u64 = node.op.subgraphs().iter().map(|(_, g)| expanded_nodes(g)).sum();
+        let call = node.op.composite::<Function>().map_or(1, |f| f.expanded);
+        call.saturating_add(inner)
+    });
+    nodes.fold(0, u64::saturating_add)
 }
 
 impl Function {
     /// A composite named after the graph.
     pub fn new(graph: Graph) -> Function {
-        Function { graph: Arc::new(graph) }
+        Function { expanded: expanded_nodes(&graph), graph: Arc::new(graph) }
     }
 
     /// The graph.
@@ -35,6 +49,10 @@ impl Function {
     /// The result types of a call: the function's own, with its symbols bound. The body was checked when it was
     /// built, so a call costs the same however much it expands to.
     pub(crate) fn infer(&self, cx: Infer<'_>) -> Result<Vec<Type>> {
+        if self.expanded > MAX_EXPANDED {
+            let message = format!("a call of `{}` expands to more than {MAX_EXPANDED} nodes", cx.op);
+            return Err(Error::new(Code::Budget, message).help("functions that call one another multiply"));
+        }
         let bound = self.bind(cx.facts, cx.inputs)?;
         let outputs = self.graph.outputs().iter();
         outputs
@@ -100,6 +118,14 @@ impl Function {
             }
         }
         for fact in self.graph.facts().written() {
+            // What the body's own definitions say is not the caller's business.
+            let mut inner = false;
+            for side in [&fact.left, &fact.right] {
+                side.visit_symbols(&mut |s| inner |= self.defines(s));
+            }
+            if inner {
+                continue;
+            }
             let side = |d: &Dim| d.substitute(&|s| bound.get(s).cloned());
             let (l, r) = (side(&fact.left), side(&fact.right));
             let holds = match fact.relation {
@@ -135,8 +161,19 @@ impl Composite for Function {
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
         let types: Vec<&Type> = inputs.iter().map(|v| b.ty(*v)).collect();
-        let bound = self.bind(b.facts(), &types)?;
+        let mut bound = self.bind(b.facts(), &types)?;
+        // Symbols that the body defines are its own: each call gives them names that are free where it stands.
+        for node in self.graph.nodes() {
+            let types: Vec<&Type> = node.inputs.iter().map(|v| self.graph.ty(*v)).collect();
+            for (symbol, _) in node.op.defines(&types) {
+                bound.insert(symbol.clone(), Dim::from(b.facts().fresh(&symbol)));
+            }
+        }
         b.inline(&self.graph, inputs, Registry::standard(), &|d| d.substitute(&|s| bound.get(s).cloned()))
+    }
+
+    fn same(&self, other: &dyn Composite) -> bool {
+        other.as_any().downcast_ref::<Function>().is_some_and(|f| f == self)
     }
 
     fn as_any(&self) -> &dyn Any {

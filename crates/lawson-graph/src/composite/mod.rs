@@ -5,14 +5,42 @@
 //! `Registry` maps names to composites for the text form; users add their own to it, or define one in the text as
 //! a `composite` function (`function.rs`). To add one, follow `docs/add-an-operator.md`.
 
+mod activation;
+mod attention;
+mod example;
 mod function;
+mod linear;
+mod loss;
+mod norm;
+mod operand;
+mod piecewise;
+mod pool;
+mod quant;
+mod random;
+mod select;
+mod softmax;
+mod statistic;
 
+pub use activation::{Gelu, GeluForm, Mish, Sigmoid, Silu, Softplus, Softsign};
+pub use attention::{Attention, Causal};
+pub use example::example;
 pub use function::Function;
+pub use linear::{Linear, WeightLayout};
+pub use loss::{CrossEntropy, MseLoss, NllLoss, Reduction};
+pub use norm::{BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RmsNorm};
+pub use piecewise::{Celu, Clip, Elu, HardSigmoid, HardSwish, LeakyRelu, Prelu, Relu, Selu};
+pub use pool::{AvgPool, GlobalAvgPool, GlobalLpPool, GlobalMaxPool, LpPool, MaxPool};
+pub use quant::{Dequantise, Quantise};
+pub use random::Dropout;
+pub use select::{ArgMax, ArgMin, NonZero, OneHot, TopK};
+pub use softmax::{LogSoftmax, LogSumExp, Softmax};
+pub use statistic::{Mean, Variance};
 
 use crate::attr::{Attr, AttrReader, Attributes};
 use crate::builder::Builder;
+use crate::dim::{Dim, Symbol};
 use crate::error::{Code, Error, Result};
-use crate::graph::ValueId;
+use crate::graph::{Graph, ValueId};
 use crate::op::{Infer, Op};
 use crate::types::Type;
 use std::any::Any;
@@ -33,6 +61,14 @@ pub trait Composite: fmt::Debug + Send + Sync + Any {
     fn with_attrs(&self, reader: &mut AttrReader) -> Result<CompositeRef>;
     /// Builds the same results from simpler operators.
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>>;
+    /// The symbols that its decomposition defines at run time, with their upper bounds.
+    fn defines(&self, _inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
+        Vec::new()
+    }
+    /// Whether it is the same composite with the same attributes.
+    fn same(&self, other: &dyn Composite) -> bool {
+        self.name() == other.name() && self.attrs() == other.attrs()
+    }
     /// For finding out which composite it is.
     fn as_any(&self) -> &dyn Any;
 }
@@ -41,8 +77,16 @@ pub trait Composite: fmt::Debug + Send + Sync + Any {
 pub trait CompositeDef: Attributes + fmt::Debug + Send + Sync + 'static {
     /// The name in the text form.
     const NAME: &'static str;
-    /// Builds the same results from simpler operators. Operand errors are best made by `b.expect_…`.
+    /// Builds the same results from simpler operators. It starts by checking the operands (`Builder::check`), so
+    /// that errors speak of this composite and not of its parts. A result may be an operand itself.
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>>;
+    /// The symbols that the decomposition defines at run time (by `symbol`), with their upper bounds.
+    fn defines(&self, _inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
+        Vec::new()
+    }
+    /// Small graphs of constant shapes that use the composite, at least one; together they show its optional operands
+    /// and its attributes. Tools and tests run the composite on them. See `example`.
+    fn examples() -> Result<Vec<Graph>>;
 }
 
 impl<T: CompositeDef> Composite for T {
@@ -60,6 +104,10 @@ impl<T: CompositeDef> Composite for T {
 
     fn decompose(&self, b: &mut Builder<'_>, inputs: &[ValueId]) -> Result<Vec<ValueId>> {
         CompositeDef::decompose(self, b, inputs)
+    }
+
+    fn defines(&self, inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
+        CompositeDef::defines(self, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -83,12 +131,17 @@ pub(crate) fn infer(composite: &dyn Composite, cx: Infer<'_>) -> Result<Vec<Type
     Ok(results.into_iter().map(|v| b.ty(v).clone()).collect())
 }
 
-type Read = fn(&mut AttrReader) -> Result<CompositeRef>;
+/// What the registry keeps of a composite defined in Rust.
+#[derive(Clone, Copy)]
+struct Entry {
+    read: fn(&mut AttrReader) -> Result<CompositeRef>,
+    examples: fn() -> Result<Vec<Graph>>,
+}
 
 /// The composites that a text may name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    entries: BTreeMap<&'static str, Read>,
+    entries: BTreeMap<&'static str, Entry>,
     functions: BTreeMap<String, Arc<Function>>,
 }
 
@@ -101,12 +154,35 @@ impl Registry {
     /// Lawson's own composites.
     pub fn standard() -> &'static Registry {
         static STANDARD: OnceLock<Registry> = OnceLock::new();
-        STANDARD.get_or_init(Registry::default)
+        STANDARD.get_or_init(|| {
+            let mut r = Registry::empty();
+            r.register::<Linear>().register::<Attention>().register::<Dropout>();
+            r.register::<Relu>()
+                .register::<LeakyRelu>()
+                .register::<Prelu>()
+                .register::<Elu>()
+                .register::<Selu>();
+            r.register::<Celu>().register::<HardSigmoid>().register::<HardSwish>().register::<Clip>();
+            r.register::<Sigmoid>().register::<Silu>().register::<Mish>().register::<Gelu>();
+            r.register::<Softplus>().register::<Softsign>();
+            r.register::<Softmax>().register::<LogSoftmax>().register::<LogSumExp>();
+            r.register::<Mean>().register::<Variance>();
+            r.register::<LayerNorm>().register::<RmsNorm>().register::<GroupNorm>();
+            r.register::<InstanceNorm>().register::<BatchNorm>();
+            r.register::<MaxPool>().register::<AvgPool>().register::<LpPool>();
+            r.register::<GlobalMaxPool>().register::<GlobalAvgPool>().register::<GlobalLpPool>();
+            r.register::<ArgMax>().register::<ArgMin>().register::<OneHot>().register::<TopK>();
+            r.register::<NonZero>();
+            r.register::<CrossEntropy>().register::<NllLoss>().register::<MseLoss>();
+            r.register::<Quantise>().register::<Dequantise>();
+            r
+        })
     }
 
     /// Adds a composite defined in Rust.
     pub fn register<T: CompositeDef>(&mut self) -> &mut Registry {
-        self.entries.insert(T::NAME, |reader| Ok(Arc::new(T::from_attrs(reader)?)));
+        let entry = Entry { read: |reader| Ok(Arc::new(T::from_attrs(reader)?)), examples: T::examples };
+        self.entries.insert(T::NAME, entry);
         self
     }
 
@@ -128,6 +204,19 @@ impl Registry {
         self.entries.keys().copied().chain(self.functions.keys().map(String::as_str))
     }
 
+    /// Graphs that use each composite: every name with at least one. A function's example is a call of it with
+    /// operands of the types that it declares.
+    pub fn examples(&self) -> Result<Vec<(&str, Vec<Graph>)>> {
+        let mut all = Vec::new();
+        for (name, entry) in &self.entries {
+            all.push((*name, (entry.examples)()?));
+        }
+        for (name, function) in &self.functions {
+            all.push((name.as_str(), vec![example::call(function)?]));
+        }
+        Ok(all)
+    }
+
     /// Whether the name is that of a composite defined in Rust.
     pub(crate) fn has_entry(&self, name: &str) -> bool {
         self.entries.contains_key(name)
@@ -135,8 +224,8 @@ impl Registry {
 
     /// The composite of that name with those attributes.
     pub fn read(&self, name: &str, reader: &mut AttrReader) -> Result<CompositeRef> {
-        if let Some(read) = self.entries.get(name) {
-            return read(reader);
+        if let Some(entry) = self.entries.get(name) {
+            return (entry.read)(reader);
         }
         if let Some(function) = self.functions.get(name) {
             return Ok(function.clone());

@@ -166,6 +166,18 @@ impl Dim {
         }
     }
 
+    /// The sum of the coefficients' magnitudes; the greatest number for the poisoned dimension.
+    pub(crate) fn coefficient_sum(&self) -> i128 {
+        match &self.0 {
+            Repr::Const(c) => i128::from(*c).abs(),
+            Repr::Poly(p) => {
+                let terms = p.terms.iter().map(|t| i128::from(t.coefficient).abs()).sum::<i128>();
+                terms + i128::from(p.constant).abs()
+            }
+            Repr::Overflow => i128::MAX,
+        }
+    }
+
     pub(super) fn atom(atom: Atom) -> Dim {
         Dim::from_terms(vec![Term { monomial: vec![(atom, 1)], coefficient: 1 }], 0)
     }
@@ -633,7 +645,15 @@ impl std::iter::Sum for Dim {
 
 impl std::iter::Product for Dim {
     fn product<I: Iterator<Item = Dim>>(iter: I) -> Dim {
-        iter.fold(Dim::ONE, |a, b| a * b)
+        // Constants are gathered first: multiplying an expression by each of them would rebuild it each time.
+        let (mut constant, mut rest) = (Some(1i64), Dim::ONE);
+        for dim in iter {
+            match dim.as_const() {
+                Some(c) => constant = constant.and_then(|p| p.checked_mul(c)),
+                None => rest = rest * dim,
+            }
+        }
+        constant.map_or_else(Dim::overflow, |c| rest * c)
     }
 }
 

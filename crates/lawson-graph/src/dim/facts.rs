@@ -152,6 +152,33 @@ impl Facts {
         }
     }
 
+    /// The symbol itself if no fact mentions it, else one of a similar name.
+    pub fn fresh(&self, symbol: &Symbol) -> Symbol {
+        let taken = |s: &Symbol| self.written.iter().any(|f| f.left.mentions(s) || f.right.mentions(s));
+        let mut name = symbol.clone();
+        let mut suffix = 1;
+        while taken(&name) {
+            suffix += 1;
+            name = Symbol::new(format!("{}_{suffix}", symbol.name()));
+        }
+        name
+    }
+
+    /// The facts that mention none of the symbols that `gone` names.
+    pub fn without(&self, gone: &impl Fn(&Symbol) -> bool) -> Result<Facts> {
+        let mut kept = Facts::new();
+        for fact in &self.written {
+            let mut mentions = false;
+            for side in [&fact.left, &fact.right] {
+                side.visit_symbols(&mut |s| mentions |= gone(s));
+            }
+            if !mentions {
+                kept.add(fact.clone())?;
+            }
+        }
+        Ok(kept)
+    }
+
     fn known_of(&self, symbol: &Symbol) -> Known {
         self.known.get(symbol).cloned().unwrap_or_default()
     }

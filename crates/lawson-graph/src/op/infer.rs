@@ -256,14 +256,27 @@ impl<'a> Infer<'a> {
 
 /// Refuses shapes with poisoned or negative dimensions, or with too many elements.
 pub fn check_shape(shape: &Shape) -> Result<()> {
+    const MOST: i128 = (i64::MAX / 128) as i128;
+    // Zeros may stand beside huge dimensions; the elements are counted without them. An expression counts by its
+    // coefficients: those of the product are at most the product of their sums.
+    let mut counted: i128 = 1;
     for d in shape.iter() {
-        if d.as_const().is_some_and(|c| c < 0) {
-            return Err(Error::new(Code::OutOfBounds, format!("the shape {shape} has a negative dimension")));
+        match d.as_const() {
+            Some(c) if c < 0 => {
+                return Err(Error::new(
+                    Code::OutOfBounds,
+                    format!("the shape {shape} has a negative dimension"),
+                ));
+            }
+            Some(0) => {}
+            _ => counted = counted.saturating_mul(d.coefficient_sum()),
         }
     }
-    // Zeros may stand beside huge dimensions; the elements are counted without them.
-    let counted: Dim = shape.iter().filter(|d| !d.is(0)).cloned().product();
-    if counted.is_overflow() || counted.as_const().is_some_and(|n| n > i64::MAX / 128) {
+    if counted <= MOST {
+        return Ok(());
+    }
+    let exact: Dim = shape.iter().filter(|d| !d.is(0)).cloned().product();
+    if exact.is_overflow() || exact.as_const().is_some_and(|n| i128::from(n) > MOST) {
         return Err(Error::new(Code::DimOverflow, format!("a tensor of shape {shape} is too large")));
     }
     Ok(())

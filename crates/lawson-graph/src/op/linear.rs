@@ -31,6 +31,8 @@ attributes! {
     ///
     /// With `groups` g, out channel o reads the in channels of group `o / (out channels / g)`. With `batch_groups` b,
     /// out channel o reads batch entries `[k*n, (k+1)*n)`, n = batch / b, for k = `o / (out channels / b)`.
+    ///
+    /// Padding and the gaps of `input_dilation` contribute nothing, not even 0 times an infinite weight.
     pub struct Convolve {
         /// How far the window moves, one a spatial axis.
         pub stride: Vec<i64>,

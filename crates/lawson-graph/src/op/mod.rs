@@ -30,7 +30,7 @@ pub use view::{Broadcast, Concat, DynamicSlice, Pad, Reshape, Slice, Transpose};
 
 use crate::attr::{Attr, AttrReader, AttrValue, Attributes};
 use crate::composite::{CompositeRef, Registry};
-use crate::dim::{Dim, Symbol};
+use crate::dim::{Dim, Facts, Symbol};
 use crate::error::{Code, Error, Result};
 use crate::graph::Graph;
 use crate::tensor::HostTensor;
@@ -128,6 +128,101 @@ pub enum Op {
     Composite(CompositeRef),
 }
 
+/// Which operator, without its parameters: what rules and tables are indexed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Family {
+    /// A tensor known when the graph is built.
+    Constant,
+    /// Indices along an axis.
+    Iota,
+    /// Dimension expressions as data.
+    Dims,
+    /// A symbol defined at run time.
+    DefineSymbol,
+    /// Random bits from a key.
+    RandomBits,
+    /// A function of one number.
+    Unary,
+    /// A function of two numbers.
+    Binary,
+    /// A comparison.
+    Compare,
+    /// `select(condition, a, b)`.
+    Select,
+    /// Conversion of values.
+    Cast,
+    /// Conversion of bits.
+    Bitcast,
+    /// New and repeated axes.
+    Broadcast,
+    /// Another shape.
+    Reshape,
+    /// Another order of axes.
+    Transpose,
+    /// A part, with static bounds.
+    Slice,
+    /// A part, with bounds from data.
+    DynamicSlice,
+    /// `update_slice(x, update, starts)`.
+    UpdateSlice,
+    /// Padding with a scalar.
+    Pad,
+    /// One after another.
+    Concat,
+    /// Combination along axes.
+    Reduce,
+    /// Combination in a sliding window.
+    WindowReduce,
+    /// Running combination.
+    Cumulative,
+    /// Sorting.
+    Sort,
+    /// Batched general dot product.
+    Contract,
+    /// Convolution.
+    Convolve,
+    /// Reading at indices.
+    Gather,
+    /// Writing at indices.
+    Scatter,
+    /// Repetition while a condition holds.
+    While,
+    /// One of two branches.
+    Cond,
+    /// Repetition over slices.
+    Scan,
+    /// Exchange between participants.
+    Collective,
+    /// A call to the host.
+    HostCall,
+    /// A sequence of the operands.
+    SeqMake,
+    /// An element of a sequence.
+    SeqAt,
+    /// A sequence with one element more.
+    SeqInsert,
+    /// A sequence with one element less.
+    SeqErase,
+    /// The length of a sequence.
+    SeqLen,
+    /// An optional that holds its operand.
+    OptSome,
+    /// An optional that holds nothing.
+    OptNone,
+    /// Whether an optional holds something.
+    OptHas,
+    /// What an optional holds.
+    OptGet,
+    /// An operator defined by its decomposition.
+    Composite,
+}
+
+impl Family {
+    /// How many there are.
+    pub const COUNT: usize = Family::Composite as usize + 1;
+}
+
 /// How an operator counts when nodes are merged, moved or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -195,6 +290,54 @@ impl Op {
             Op::OptHas => "opt_has",
             Op::OptGet => "opt_get",
             Op::Composite(c) => c.name(),
+        }
+    }
+
+    /// Which operator it is, without its parameters.
+    pub fn family(&self) -> Family {
+        match self {
+            Op::Constant(_) => Family::Constant,
+            Op::Iota(_) => Family::Iota,
+            Op::Dims(_) => Family::Dims,
+            Op::DefineSymbol(_) => Family::DefineSymbol,
+            Op::RandomBits(_) => Family::RandomBits,
+            Op::Unary(_) => Family::Unary,
+            Op::Binary(_) => Family::Binary,
+            Op::Compare(_) => Family::Compare,
+            Op::Select => Family::Select,
+            Op::Cast(_) => Family::Cast,
+            Op::Bitcast(_) => Family::Bitcast,
+            Op::Broadcast(_) => Family::Broadcast,
+            Op::Reshape(_) => Family::Reshape,
+            Op::Transpose(_) => Family::Transpose,
+            Op::Slice(_) => Family::Slice,
+            Op::DynamicSlice(_) => Family::DynamicSlice,
+            Op::UpdateSlice => Family::UpdateSlice,
+            Op::Pad(_) => Family::Pad,
+            Op::Concat(_) => Family::Concat,
+            Op::Reduce(_) => Family::Reduce,
+            Op::WindowReduce(_) => Family::WindowReduce,
+            Op::Cumulative(_) => Family::Cumulative,
+            Op::Sort(_) => Family::Sort,
+            Op::Contract(_) => Family::Contract,
+            Op::Convolve(_) => Family::Convolve,
+            Op::Gather(_) => Family::Gather,
+            Op::Scatter(_) => Family::Scatter,
+            Op::While(_) => Family::While,
+            Op::Cond(_) => Family::Cond,
+            Op::Scan(_) => Family::Scan,
+            Op::Collective(_) => Family::Collective,
+            Op::HostCall(_) => Family::HostCall,
+            Op::SeqMake(_) => Family::SeqMake,
+            Op::SeqAt(_) => Family::SeqAt,
+            Op::SeqInsert => Family::SeqInsert,
+            Op::SeqErase => Family::SeqErase,
+            Op::SeqLen => Family::SeqLen,
+            Op::OptSome => Family::OptSome,
+            Op::OptNone(_) => Family::OptNone,
+            Op::OptHas => Family::OptHas,
+            Op::OptGet => Family::OptGet,
+            Op::Composite(_) => Family::Composite,
         }
     }
 
@@ -287,6 +430,16 @@ impl Op {
             }
         }
         op
+    }
+
+    /// The same operator with its bodies under other facts.
+    pub(crate) fn under(&self, facts: &Facts) -> Result<Op> {
+        let bodies = self.subgraphs();
+        if bodies.is_empty() {
+            return Ok(self.clone());
+        }
+        let bodies = bodies.into_iter().map(|(_, g)| g.under(facts).map(Arc::new)).collect::<Result<_>>()?;
+        Ok(self.with_subgraphs(bodies))
     }
 
     /// From a name, attributes and labelled sub-graphs, as a text has them. Constants are read by the text form.
@@ -498,12 +651,18 @@ impl Op {
         }
     }
 
+    /// Whether the operator is of a kind that may define symbols.
+    pub fn may_define(&self) -> bool {
+        matches!(self, Op::DefineSymbol(_) | Op::SeqAt(_) | Op::HostCall(_) | Op::Composite(_))
+    }
+
     /// The symbols that the operator defines at run time, with their upper bounds.
     pub fn defines(&self, inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
         match self {
             Op::DefineSymbol(s) => vec![(s.name.clone(), s.max.clone())],
             Op::SeqAt(s) => inputs.first().map(|t| s.bounds(t)).unwrap_or_default(),
             Op::HostCall(h) => h.defines.clone(),
+            Op::Composite(c) => c.defines(inputs),
             _ => Vec::new(),
         }
     }
@@ -531,6 +690,14 @@ impl Op {
             Op::Composite(c) => c.as_any().downcast_ref::<T>(),
             _ => None,
         }
+    }
+
+    /// Whether each element of the result comes from the same element of each operand.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast(_) | Op::Bitcast(_)
+        )
     }
 
     /// Whether it is a composite.
@@ -589,6 +756,7 @@ impl PartialEq for Op {
             (Op::Constant(_), _) | (_, Op::Constant(_)) => false,
             (Op::Unary(a), Op::Unary(b)) => a == b,
             (Op::Binary(a), Op::Binary(b)) => a == b,
+            (Op::Composite(a), Op::Composite(b)) => Arc::ptr_eq(a, b) || a.same(b.as_ref()),
             _ => {
                 self.name() == other.name()
                     && self.is_composite() == other.is_composite()

@@ -11,7 +11,7 @@ keywords! {
     /// How elements are combined, with what no elements give. Sums and products of floats narrower than f32 are
     /// accumulated in f32; the order is not fixed.
     pub enum Monoid {
-        /// The sum; of none, 0. Integers wrap.
+        /// The sum; of none, 0. Integers wrap. A float sum that is zero may have either sign.
         Sum = "sum",
         /// The product; of none, 1. Integers wrap.
         Prod = "prod",

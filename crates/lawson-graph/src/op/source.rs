@@ -41,7 +41,7 @@ attributes! {
 }
 
 attributes! {
-    /// Random bits from a key, without hidden state: Threefry-2x32 with 20 rounds. The operand is the key, u32[2].
+    /// Random bits from a key, without hidden state: Threefry-2x32 with 20 rounds. The operand is the key, `u32[2]`.
     /// Element `i` (row-major) is word `i % 2` of the block with counter `(i / 2, 0)`.
     pub struct RandomBits {
         /// The shape of the u32 result.

@@ -1,0 +1,292 @@
+//! The arguments of the command and its sub-commands, with their help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Compiles, runs and explains tensor programs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lawson",
+    version,
+    about = "A graph compiler for tensor programs",
+    after_help = "Examples:
+  lawson show model.law
+  lawson run model.law --input x=x.npy --output y.npy
+  lawson run model.law --input random --seed 7 --bind N=8
+  lawson opt model.law -o small.law
+  lawson list random --depth 64 --size 256 | lawson run -
+
+Exit codes: 0 fine, 1 an error of yours, 2 wrong usage, 70 a bug in Lawson."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+    /// Print results, and errors too, as JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The sub-commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print a graph with its types and what each operator costs.
+    #[command(after_help = "Examples:
+  lawson show model.law
+  lawson show model.law --bind N=32
+  lawson show model.law --json | jq .total.flops")]
+    Show(ShowArgs),
+    /// Read and verify files, and say which of them are right.
+    #[command(after_help = "Example:
+  lawson check models/*.law")]
+    Check(CheckArgs),
+    /// Run a graph on the reference target.
+    #[command(after_help = "Examples:
+  lawson run model.law --input x=x.npy --output y=y.npy
+  lawson run model.law --input all.npz --output results.npz
+  lawson run model.law --input random --seed 7 --bind N=8
+  lawson run model.law --input x=x.npy --input zeros
+  lawson run model.law --input x.npy --exact")]
+    Run(RunArgs),
+    /// Run passes over a graph and print or write what becomes of it.
+    #[command(after_help = "Examples:
+  lawson opt model.law -o optimised.law
+  lawson opt model.law --passes simplify,dead-code
+  lawson opt model.law --dump-after decompose
+  lawson opt --list")]
+    Opt(OptArgs),
+    /// Find the first pass after which results leave the tolerance.
+    #[command(after_help = "Example:
+  lawson bisect model.law --trials 10 --bind N=5")]
+    Bisect(BisectArgs),
+    /// Explain an error code, or list all of them.
+    #[command(after_help = "Example:
+  lawson explain E0105")]
+    Explain {
+        /// The code, such as E0105.
+        code: Option<String>,
+    },
+    /// List the operators, or show one.
+    #[command(after_help = "Example:
+  lawson ops softmax")]
+    Ops {
+        /// The operator's name.
+        name: Option<String>,
+    },
+    /// Work with lists of operators (.json).
+    #[command(subcommand)]
+    List(ListCommand),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Example:
+  lawson completions bash > ~/.local/share/bash-completion/completions/lawson")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// A value for a symbol.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// The symbol's name.
+    pub symbol: String,
+    /// Its value.
+    pub value: i64,
+}
+
+impl std::str::FromStr for Bind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bind, String> {
+        let (symbol, value) = text.split_once('=').ok_or("expected NAME=NUMBER, such as N=8")?;
+        match value.trim().parse() {
+            Ok(value) if value >= 0 && !symbol.trim().is_empty() => {
+                Ok(Bind { symbol: symbol.trim().to_string(), value })
+            }
+            _ => Err("expected NAME=NUMBER with a whole number that is not negative".to_string()),
+        }
+    }
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A .law file, a .json list, or - for standard input.
+    pub file: String,
+    /// Give a symbol a value, to see numbers instead of expressions.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub bind: Vec<Bind>,
+    /// Print all elements of all constants.
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// .law files and .json lists, or - for standard input.
+    #[arg(required = true)]
+    pub files: Vec<String>,
+}
+
+/// Where the inputs of a graph come from.
+#[derive(Clone, Debug, Args)]
+pub struct InputArgs {
+    /// NAME=FILE.npy, NAME=random, NAME=zeros; FILE.npz for several; FILE.npy for the only one; random or zeros for
+    /// all that are left.
+    #[arg(short, long = "input", value_name = "INPUT")]
+    pub inputs: Vec<String>,
+    /// The seed of random inputs, and of the sizes that nothing else determines.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Give a symbol a value.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub bind: Vec<Bind>,
+    /// How many operators may be executed, loops included.
+    #[arg(long, value_name = "COUNT")]
+    pub max_steps: Option<u64>,
+    /// How many bytes of values may be alive at once.
+    #[arg(long, value_name = "BYTES")]
+    pub max_bytes: Option<u64>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A .law file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// NAME=FILE.npy; FILE.npz for all; FILE.npy for the only one.
+    #[arg(short, long = "output", value_name = "OUTPUT")]
+    pub outputs: Vec<String>,
+    /// Compute in f64 with a bound of the error of each element, and print both.
+    #[arg(long, conflicts_with_all = ["passes", "outputs"])]
+    pub exact: bool,
+    /// The passes to run first: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+}
+
+/// Arguments of `opt`.
+#[derive(Debug, Args)]
+pub struct OptArgs {
+    /// A .law file, a .json list, or - for standard input.
+    #[arg(required_unless_present = "list")]
+    pub file: Option<String>,
+    /// Write the result to this file; large constants go to a .safetensors file beside it.
+    #[arg(short, long, value_name = "FILE.law")]
+    pub output: Option<PathBuf>,
+    /// The passes to run, in order: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+    /// Print the graph to standard error after each run of this pass (`all`: of every pass).
+    #[arg(long, value_name = "PASS")]
+    pub dump_after: Option<String>,
+    /// Run only so many passes.
+    #[arg(long, value_name = "COUNT")]
+    pub stop_after: Option<usize>,
+    /// List the passes and the standard pipeline.
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// Arguments of `bisect`.
+#[derive(Debug, Args)]
+pub struct BisectArgs {
+    /// A .law file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The passes to look at: a list or `standard`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+    /// How many sets of random inputs to try, with the seeds that follow --seed.
+    #[arg(long, default_value_t = 3)]
+    pub trials: u64,
+    /// How many times the error bound a result may be off.
+    #[arg(long, default_value_t = 1.0)]
+    pub slack: f64,
+}
+
+/// What to do with lists.
+#[derive(Debug, Subcommand)]
+pub enum ListCommand {
+    /// Make a random list.
+    #[command(after_help = "Examples:
+  lawson list random --depth 64 --size 256 -o list.json
+  lawson list random --depth 10 --size 4 --inline | lawson show -")]
+    Random(RandomArgs),
+    /// Replace neighbours by the fused operators.
+    Fuse(ListFileArgs),
+    /// Replace fused operators by the separate ones.
+    Unfuse(ListFileArgs),
+    /// Turn a list into a graph.
+    #[command(after_help = "Example:
+  lawson list lower list.json --symbolic-batch N -o list.law")]
+    Lower(LowerArgs),
+}
+
+/// Arguments of `list random`.
+#[derive(Debug, Args)]
+pub struct RandomArgs {
+    /// How many entries, the two transfers included.
+    #[arg(long, default_value_t = 8)]
+    pub depth: usize,
+    /// The columns of every matrix between the operators.
+    #[arg(long, default_value_t = 16)]
+    pub size: usize,
+    /// The rows of the input.
+    #[arg(long, default_value_t = 1)]
+    pub batch: usize,
+    /// The seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Leave out the softmax at the end.
+    #[arg(long)]
+    pub no_softmax: bool,
+    /// Write all numbers instead of the recipe that makes them.
+    #[arg(long)]
+    pub inline: bool,
+    /// Write to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `list fuse` and `list unfuse`.
+#[derive(Debug, Args)]
+pub struct ListFileArgs {
+    /// A .json list, or - for standard input.
+    pub file: String,
+    /// Write to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `list lower`.
+#[derive(Debug, Args)]
+pub struct LowerArgs {
+    /// A .json list, or - for standard input.
+    pub file: String,
+    /// Make the batch a symbol of this name.
+    #[arg(long, value_name = "NAME")]
+    pub symbolic_batch: Option<String>,
+    /// Write to this file; large constants go to a .safetensors file beside it.
+    #[arg(short, long, value_name = "FILE.law")]
+    pub output: Option<PathBuf>,
+}

@@ -1,0 +1,46 @@
+//! The sub-commands, one a file.
+
+mod bisect;
+mod check;
+mod exact;
+mod explain;
+mod list;
+mod ops;
+mod opt;
+mod run;
+mod show;
+
+use crate::args::{Cli, Command};
+use crate::report::{Outcome, Reporter};
+use clap::CommandFactory;
+use lawson::Result;
+use lawson::opt::Pipeline;
+use std::io::Write;
+
+/// Runs the sub-command that the arguments name.
+pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    match &cli.command {
+        Command::Show(args) => show::run(args, reporter, out),
+        Command::Check(args) => check::run(args, reporter, out),
+        Command::Run(args) => run::run(args, reporter, out),
+        Command::Opt(args) => opt::run(args, reporter, out),
+        Command::Bisect(args) => bisect::run(args, reporter, out),
+        Command::Explain { code } => explain::run(code.as_deref(), reporter, out),
+        Command::Ops { name } => ops::run(name.as_deref(), reporter, out),
+        Command::List(command) => list::run(command, reporter, out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "lawson", &mut script);
+            Ok(out.write_all(&script)?)
+        }
+    }
+}
+
+/// The passes that an argument names.
+fn pipeline(text: &str) -> Result<Pipeline> {
+    match text {
+        "standard" => Ok(Pipeline::standard()),
+        "none" => Ok(Pipeline::new(Vec::new())),
+        list => list.parse(),
+    }
+}

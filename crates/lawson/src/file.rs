@@ -1,0 +1,119 @@
+//! Files: errors that name them, and writing that leaves either the whole new file or the old one.
+
+use lawson_graph::{Code, Error, Place, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An input or output error about a file.
+pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
+    Error::new(Code::Io, format!("cannot {doing}: {error}")).at(place(path))
+}
+
+/// The place of an error about a file.
+pub(crate) fn place(path: &Path) -> Place {
+    Place::File(path.display().to_string())
+}
+
+/// Writes a file by way of a temporary one beside it, which takes its place only when all is written. An existing
+/// file keeps its permissions. Pipes and devices, which nothing can take the place of, are written directly.
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+    let failed = |e: io::Error| io_error("write", path, &e);
+    // A link stays a link: what it leads to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let old = fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|m| !m.is_file()) {
+        let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        return out.flush().map_err(failed);
+    }
+    let (temporary, file) = create_beside(&target).map_err(failed)?;
+    let mut guard = Remove(Some(&temporary));
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
+    if let Some(old) = old {
+        file.set_permissions(old.permissions()).map_err(failed)?;
+    }
+    drop(file);
+    fs::rename(&temporary, &target).map_err(failed)?;
+    guard.0 = None;
+    Ok(())
+}
+
+/// Removes a file when dropped, unless told otherwise.
+struct Remove<'a>(Option<&'a Path>);
+
+impl Drop for Remove<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let name = target.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
+    loop {
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}-{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed)));
+        let path = target.with_file_name(temporary);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("lawson-file-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = folder("failed");
+        let path = folder.join("x");
+        fs::write(&path, "old").unwrap();
+        let result = write_whole(&path, |out| {
+            out.write_all(b"half").unwrap();
+            Err(Error::new(Code::Io, "no more"))
+        });
+        assert!(result.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_write_replaces_the_old_file() {
+        let folder = folder("replaced");
+        let path = folder.join("x");
+        for content in ["one", "two"] {
+            write_whole(&path, |out| {
+                out.write_all(content.as_bytes()).unwrap();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(fs::read(&path).unwrap(), content.as_bytes());
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let error = write_whole(Path::new("no/such/folder/x"), |_| Ok(())).unwrap_err();
+        assert_eq!(error.code(), Code::Io);
+    }
+}

@@ -1,0 +1,144 @@
+//! `Program`: a compiled graph, shared by everybody who runs it.
+//!
+//! Comes in: a graph and options; goes out: a program, from which sessions are made. Compiling is: verify, run the
+//! passes, hand over to the target.
+
+use crate::session::Session;
+use lawson_graph::{Graph, Result, Type};
+use lawson_opt::Pipeline;
+use std::fmt;
+use std::sync::Arc;
+
+/// A compiled graph. Clones share it, between threads too.
+///
+/// ```
+/// use lawson::{CompileOptions, Program, graph::Graph};
+/// let graph = Graph::parse("lawson 1 graph @f(%x: f32[N]) -> (y: f32[N]) { %y = neg %x return %y }")?;
+/// let program = Program::compile(graph, &CompileOptions::default())?;
+/// assert_eq!(program.inputs()[0].name, "x");
+/// assert_eq!(program.outputs()[0].ty.to_string(), "f32[N]");
+/// # Ok::<(), lawson::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Program(Arc<Inner>);
+
+struct Inner {
+    graph: Graph,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+/// How a graph is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct CompileOptions {
+    /// What the program runs on.
+    pub target: Target,
+    /// What is done to the graph before that.
+    pub passes: Passes,
+}
+
+/// What a program runs on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target {
+    /// The reference interpreter: every operator, no speed.
+    #[default]
+    Reference,
+}
+
+/// Which passes run.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Passes {
+    /// Those that every graph gets.
+    #[default]
+    Standard,
+    /// None: the graph is run as it was given.
+    None,
+    /// A list of one's own.
+    Custom(Pipeline),
+}
+
+/// An input or an output of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// Its type; dimensions may be symbols.
+    pub ty: Type,
+    /// For an output that is state: the input in whose buffer it lives.
+    ///
+    /// Such an output is the input's next value: the caller gives it as that input of the next run, and a target may
+    /// write it over the input's elements. On the reference target both exist at once.
+    pub lives_in: Option<usize>,
+}
+
+impl Program {
+    /// Compiles a graph.
+    pub fn compile(graph: Graph, options: &CompileOptions) -> Result<Program> {
+        graph.verify()?;
+        let (inputs, outputs) = signature(&graph);
+        let graph = match &options.passes {
+            Passes::None => graph,
+            Passes::Standard => Pipeline::standard().run(&graph)?,
+            Passes::Custom(pipeline) => pipeline.run(&graph)?,
+        };
+        match options.target {
+            Target::Reference => Ok(Program(Arc::new(Inner { graph, inputs, outputs }))),
+        }
+    }
+
+    /// The inputs, in order.
+    pub fn inputs(&self) -> &[Port] {
+        &self.0.inputs
+    }
+
+    /// The outputs, in order.
+    pub fn outputs(&self) -> &[Port] {
+        &self.0.outputs
+    }
+
+    /// The graph after the passes.
+    pub fn graph(&self) -> &Graph {
+        &self.0.graph
+    }
+
+    /// A session, which runs the program. Each thread has its own.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+}
+
+fn signature(graph: &Graph) -> (Vec<Port>, Vec<Port>) {
+    let inputs = graph.inputs().iter().map(|v| Port {
+        name: graph.value_name(*v),
+        ty: graph.ty(*v).clone(),
+        lives_in: None,
+    });
+    let outputs = graph.outputs().iter().map(|o| Port {
+        name: o.name.clone(),
+        ty: graph.ty(o.value).clone(),
+        lives_in: o.lives_in,
+    });
+    (inputs.collect(), outputs.collect())
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("name", &self.0.graph.name())
+            .field("inputs", &self.0.inputs)
+            .field("outputs", &self.0.outputs)
+            .finish()
+    }
+}
+
+/// Programs are shared between threads, sessions move between them.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn moved<T: Send>() {}
+    shared::<Program>();
+    shared::<crate::Tensor>();
+    shared::<crate::Error>();
+    moved::<Session>();
+};

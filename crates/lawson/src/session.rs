@@ -1,0 +1,168 @@
+//! `Session`: runs a program, one run at a time.
+//!
+//! Comes in: values for the inputs, in order or by name; goes out: values of the outputs. Types, sizes and the facts
+//! about them are checked before anything is computed.
+
+use crate::program::{Port, Program};
+use crate::tensor::Tensor;
+use crate::view::{TensorView, TensorViewMut};
+use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, nearest};
+
+/// Runs a program. It can be sent to another thread, and many of them can run one program at once.
+#[derive(Debug)]
+pub struct Session {
+    program: Program,
+    options: interp::Options,
+}
+
+/// How much a run may use before it is stopped with an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many operators may be executed, each iteration of a loop counting.
+    pub max_steps: u64,
+    /// How many bytes of values may be alive at once.
+    pub max_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let interp::Options { max_steps, max_bytes, .. } = interp::Options::default();
+        Limits { max_steps, max_bytes }
+    }
+}
+
+impl Session {
+    pub(crate) fn new(program: Program) -> Session {
+        Session { program, options: interp::Options::default() }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Sets how much a run may use.
+    pub fn set_limits(&mut self, limits: Limits) {
+        (self.options.max_steps, self.options.max_bytes) = (limits.max_steps, limits.max_bytes);
+    }
+
+    /// Provides the functions that `host_call` operators name.
+    pub fn set_host_functions(&mut self, functions: interp::HostFunctions) {
+        self.options.host = functions;
+    }
+
+    /// Runs on tensors, one for each input, in order; gives one for each output.
+    pub fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.check_outputs_are_tensors()?;
+        let values = inputs.iter().map(|t| t.to_host().map(Value::Tensor)).collect::<Result<Vec<_>>>()?;
+        let results = self.run_values(&values)?;
+        self.program.outputs().iter().zip(results).map(|(port, value)| into_tensor(port, value)).collect()
+    }
+
+    /// Runs on tensors by name, in any order; gives those of the outputs with their names.
+    ///
+    /// ```
+    /// # use lawson::{CompileOptions, Program, Tensor, graph::Graph};
+    /// # let text = "lawson 1 graph @f(%a: i32[], %b: i32[]) -> (d: i32[]) { %d = sub %a, %b return %d }";
+    /// # let program = Program::compile(Graph::parse(text)?, &CompileOptions::default())?;
+    /// let (five, two) = (Tensor::scalar(5i32), Tensor::scalar(2i32));
+    /// let outputs = program.session().run_named(&[("b", two), ("a", five)])?;
+    /// assert_eq!(outputs, [("d".to_string(), Tensor::scalar(3i32))]);
+    /// # Ok::<(), lawson::Error>(())
+    /// ```
+    pub fn run_named(&mut self, inputs: &[(&str, Tensor)]) -> Result<Vec<(String, Tensor)>> {
+        let ports = self.program.inputs();
+        let mut ordered: Vec<Option<&Tensor>> = vec![None; ports.len()];
+        for (name, tensor) in inputs {
+            let Some(at) = ports.iter().position(|p| p.name == *name) else {
+                let error = Error::new(Code::UnknownName, format!("the program has no input `{name}`"));
+                return Err(match nearest(name, ports.iter().map(|p| p.name.as_str())) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error,
+                });
+            };
+            if ordered[at].replace(tensor).is_some() {
+                return Err(Error::new(Code::DuplicateName, format!("the input `{name}` was given twice")));
+            }
+        }
+        let ordered = ordered.into_iter().zip(ports).map(|(tensor, port)| {
+            tensor.cloned().ok_or_else(|| {
+                Error::new(Code::InputMissing, format!("the input `{}` was not given", port.name))
+                    .at(place(Side::Input, port))
+            })
+        });
+        let ordered = ordered.collect::<Result<Vec<_>>>()?;
+        let results = self.run(&ordered)?;
+        Ok(self.program.outputs().iter().map(|p| p.name.clone()).zip(results).collect())
+    }
+
+    /// Runs on values, which may be sequences and optionals too.
+    pub fn run_values(&mut self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let expected = self.program.inputs();
+        if inputs.len() != expected.len() {
+            let names: Vec<&str> = expected.iter().map(|p| p.name.as_str()).collect();
+            return Err(Error::new(
+                Code::InputMissing,
+                format!("the program takes {} inputs, but {} came", expected.len(), inputs.len()),
+            )
+            .help(format!("the inputs are: {}", names.join(", "))));
+        }
+        interp::run(self.program.graph(), inputs, &self.options)
+    }
+
+    /// Runs in the caller's memory: reads the inputs there and writes the outputs there. If there is an error,
+    /// nothing is written.
+    ///
+    /// An output that lives in an input is written to its own view like any other; give that memory as the input of
+    /// the next run.
+    ///
+    /// ```
+    /// # use lawson::{CompileOptions, DType, Program, TensorView, TensorViewMut, graph::Graph};
+    /// # let text = "lawson 1 graph @f(%x: u8[N]) -> (y: u8[N]) { %y = add %x, %x return %y }";
+    /// # let program = Program::compile(Graph::parse(text)?, &CompileOptions::default())?;
+    /// let (x, mut y) = ([1u8, 2, 3], [0u8; 3]);
+    /// program.session().run_into(
+    ///     &[TensorView::new(DType::U8, &[3], &x)?],
+    ///     &mut [TensorViewMut::new(DType::U8, &[3], &mut y)?],
+    /// )?;
+    /// assert_eq!(y, [2, 4, 6]);
+    /// # Ok::<(), lawson::Error>(())
+    /// ```
+    pub fn run_into(&mut self, inputs: &[TensorView<'_>], outputs: &mut [TensorViewMut<'_>]) -> Result<()> {
+        let ports = self.program.outputs();
+        if outputs.len() != ports.len() {
+            return Err(Error::new(
+                Code::InputMissing,
+                format!("the program has {} outputs, but there are {} views", ports.len(), outputs.len()),
+            ));
+        }
+        let inputs = inputs.iter().map(TensorView::to_tensor).collect::<Result<Vec<_>>>()?;
+        let results = self.run(&inputs)?;
+        for ((view, tensor), port) in outputs.iter().zip(&results).zip(self.program.outputs()) {
+            view.check(tensor.host()).map_err(|e| e.at(place(Side::Output, port)))?;
+        }
+        outputs.iter_mut().zip(&results).try_for_each(|(view, tensor)| view.copy_from(tensor))
+    }
+
+    fn check_outputs_are_tensors(&self) -> Result<()> {
+        let other = self.program.outputs().iter().find(|p| !matches!(p.ty, Type::Tensor(_)));
+        other.map_or(Ok(()), |port| Err(not_a_tensor(port)))
+    }
+}
+
+fn into_tensor(port: &Port, value: Value) -> Result<Tensor> {
+    match value {
+        Value::Tensor(t) => Ok(t.into()),
+        _ => Err(not_a_tensor(port)),
+    }
+}
+
+fn not_a_tensor(port: &Port) -> Error {
+    Error::new(Code::OperandKind, format!("the output `{}` is {}, not a tensor", port.name, port.ty))
+        .at(place(Side::Output, port))
+        .help("use `run_values`")
+}
+
+fn place(side: Side, port: &Port) -> Place {
+    Place::Port { side, name: port.name.clone() }
+}
