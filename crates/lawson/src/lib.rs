@@ -27,7 +27,6 @@
 //! build graphs ([`graph`]), write passes ([`opt`]) or come with lists of operators ([`list`]).
 #![deny(missing_docs)]
 
-mod file;
 pub mod npy;
 mod program;
 mod session;
@@ -39,7 +38,7 @@ pub use lawson_list as list;
 pub use lawson_opt as opt;
 
 #[doc(hidden)]
-pub use file::write_whole;
+pub use lawson_graph::file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
 pub use program::{CompileOptions, Passes, Port, Program, Target};
 pub use session::{Limits, Session};

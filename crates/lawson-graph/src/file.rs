@@ -1,26 +1,28 @@
 //! Files: errors that name them, and writing that leaves either the whole new file or the old one.
+//!
+//! For the crates of the workspace that read and write files; not part of the public API.
 
-use lawson_graph::{Code, Error, Place, Result};
+use crate::error::{Code, Error, Place, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An input or output error about a file.
-pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
+pub fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
     Error::new(Code::Io, format!("cannot {doing}: {error}")).at(place(path))
 }
 
 /// The place of an error about a file.
-pub(crate) fn place(path: &Path) -> Place {
+pub fn place(path: &Path) -> Place {
     Place::File(path.display().to_string())
 }
 
 /// Writes a file by way of a temporary one beside it, which takes its place only when all is written. An existing
-/// file keeps its permissions. Pipes and devices, which nothing can take the place of, are written directly.
+/// file keeps its permissions, and a link stays a link. Pipes and devices, which nothing can take the place of, are written directly.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let failed = |e: io::Error| io_error("write", path, &e);
-    // A link stays a link: what it leads to is replaced.
+    // What a link leads to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {
@@ -37,6 +39,8 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Resu
     if let Some(old) = old {
         file.set_permissions(old.permissions()).map_err(failed)?;
     }
+    // A crash of the system after the rename must not leave a name without its content.
+    file.sync_all().map_err(failed)?;
     drop(file);
     fs::rename(&temporary, &target).map_err(failed)?;
     guard.0 = None;
