@@ -20,11 +20,10 @@ pub use print::{Constants, PrintOptions};
 
 use crate::composite::Registry;
 use crate::error::{Code, Error, Place, Result};
-use crate::file::{io_error, write_whole};
+use crate::file::{io_error, read_text_file, write_whole};
 use crate::graph::Graph;
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -93,15 +92,10 @@ impl fmt::Display for Graph {
     }
 }
 
-/// Reads a graph from a file; its side file lies in the same folder or below.
+/// Reads a graph from a file of at most 1 GiB; its side file, which may be larger, lies in the same folder or below.
 pub fn read_law(path: &Path) -> Result<Graph> {
-    let bytes = fs::read(path).map_err(|e| io_error("read the file", path, &e))?;
+    let text = read_text_file(path)?;
     let file = path.display().to_string();
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::new(Code::FileFormat, format!("the file is not text: byte {at} is not UTF-8"))
-            .at(Place::File(file.clone()))
-    })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     parse(&text, &ParseOptions { file: Some(file), folder: Some(folder), ..ParseOptions::default() })
 }

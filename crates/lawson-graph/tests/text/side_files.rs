@@ -287,3 +287,12 @@ fn files_that_are_not_text_are_errors() {
     let error = read_law(&folder.file("y.law")).unwrap_err().to_string();
     assert!(error.contains("y.law:2:6"), "{error}");
 }
+
+#[test]
+fn texts_above_the_limit_are_refused_before_they_are_read() {
+    let folder = Folder::new();
+    let path = folder.file("x.law");
+    // A file without content on the disk: reading it would give zeros, which are no text form.
+    fs::File::create(&path).unwrap().set_len((1 << 30) + 1).unwrap();
+    assert_eq!(read_law(&path).unwrap_err().code(), Code::Budget);
+}
