@@ -32,7 +32,6 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod file;
 pub mod npy;
 mod program;
 mod session;
@@ -44,7 +43,7 @@ pub use lawson_list as list;
 pub use lawson_opt as opt;
 
 #[doc(hidden)]
-pub use file::write_whole;
+pub use lawson_graph::file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
 pub use program::{CompileOptions, Passes, Port, Program, Target};
 pub use session::{Limits, Session};
