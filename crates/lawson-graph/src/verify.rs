@@ -16,7 +16,7 @@
 //! 9. **State** (E0305). An output that lives in an input has its type; no two live in the same one; bodies of loops and
 //!    branches have none.
 //! 10. **Sharding** (E0306). A sharding has one entry a dimension and uses a mesh axis at most once.
-//! 11. **Sub-graphs** (E0110). Bodies satisfy all of this, and know no facts that the graph around them does not state.
+//! 11. **Sub-graphs** (E0110). Bodies satisfy all of this, and state no facts that do not follow from those around them.
 
 use crate::dim::{Dim, Fact, Facts, Relation, Symbol};
 use crate::error::{Code, Error, Place, Result, Side};
@@ -274,17 +274,18 @@ impl Verifier<'_> {
             }
         }
         let Some(around) = &self.around else { return Ok(()) };
-        // A body may state what its own definitions say, and what is stated outside.
+        // A body may state what its own definitions say, and what follows from outside.
         let mut own: Vec<Fact> = Vec::new();
         for node in &g.nodes {
             let types: Vec<&Type> = node.inputs.iter().map(|v| g.ty(*v)).collect();
             own.extend(node.op.defines(&types).into_iter().map(|(s, max)| Fact::new(s, Relation::Le, max)));
         }
         for fact in g.facts.written() {
-            if !around.facts.written().contains(fact) && !own.contains(fact) {
+            let stated = around.facts.written().contains(fact) || own.contains(fact);
+            if !stated && !around.facts.implies(fact) {
                 return Err(Error::new(
                     Code::SubGraph,
-                    format!("the body `{}` states `{fact}`, which the graph around it does not", g.name),
+                    format!("the body `{}` states `{fact}`, which does not follow around it", g.name),
                 ));
             }
         }

@@ -27,6 +27,11 @@
 //! build graphs ([`graph`]), write passes ([`opt`]) or come with lists of operators ([`list`]).
 #![deny(missing_docs)]
 
+/// The example of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod npy;
 mod program;
 mod session;

@@ -152,6 +152,18 @@ impl Facts {
         }
     }
 
+    /// Whether a fact follows from these.
+    pub fn implies(&self, fact: &Fact) -> bool {
+        let (l, r) = (&fact.left, &fact.right);
+        match fact.relation {
+            Relation::Eq => self.equal(l, r),
+            Relation::Ge => self.proves_ge(l, r),
+            Relation::Le => self.proves_ge(r, l),
+            Relation::Gt => self.is_positive(&(l.clone() - r.clone())),
+            Relation::Lt => self.is_positive(&(r.clone() - l.clone())),
+        }
+    }
+
     /// The symbol itself if no fact mentions it, else one of a similar name.
     pub fn fresh(&self, symbol: &Symbol) -> Symbol {
         let taken = |s: &Symbol| self.written.iter().any(|f| f.left.mentions(s) || f.right.mentions(s));
