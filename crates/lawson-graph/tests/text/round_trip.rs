@@ -3,7 +3,7 @@
 use crate::corpus;
 use lawson_graph::op::{BinaryKind, Cond, DefineSymbol};
 use lawson_graph::{
-    Builder, Code, DType, Fact, Facts, Function, Graph, Op, Placement, PrintOptions, Registry, Relation,
+    Builder, Code, DType, Dim, Fact, Facts, Function, Graph, Op, Placement, PrintOptions, Registry, Relation,
     Sharding, Symbol, Type, ValueId, print,
 };
 use std::sync::Arc;
@@ -67,8 +67,8 @@ fn any_string_can_be_a_name() {
     let mut b = Builder::new("//\n\"");
     let mut last = None;
     for name in names {
-        let dim = format!("s{name}");
-        let x = b.input(name, Type::tensor(DType::I8, [name, &dim])).unwrap();
+        let shape = [Dim::symbol(name), Dim::symbol(format!("s{name}"))];
+        let x = b.input(name, Type::tensor(DType::I8, shape)).unwrap();
         b.output(name, x).unwrap();
         last = Some(x);
     }
@@ -82,7 +82,7 @@ fn any_string_can_be_a_name() {
         b.place(y, placement).unwrap();
     }
     for name in names {
-        b.fact(name, Relation::Ge, 1).unwrap();
+        b.fact(Dim::symbol(name), Relation::Ge, 1).unwrap();
     }
     check(&b.finish().unwrap());
 }
