@@ -24,9 +24,12 @@ use side_file::io_error;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest file that is read as text.
+const MAX_TEXT: u64 = 1 << 30;
 
 /// How a text is read.
 #[derive(Clone, Debug)]
@@ -95,8 +98,15 @@ impl fmt::Display for Graph {
 
 /// Reads a graph from a file; its side file lies in the same folder or below.
 pub fn read_law(path: &Path) -> Result<Graph> {
-    let bytes = fs::read(path).map_err(|e| io_error(path, "read the file", &e))?;
     let file = path.display().to_string();
+    let mut bytes = Vec::new();
+    // A device may have no end.
+    let read = File::open(path).and_then(|source| source.take(MAX_TEXT + 1).read_to_end(&mut bytes));
+    read.map_err(|e| io_error(path, "read the file", &e))?;
+    if bytes.len() as u64 > MAX_TEXT {
+        let error = Error::new(Code::Budget, format!("the text is longer than {MAX_TEXT} bytes"));
+        return Err(error.at(Place::File(file)).help("keep large constants in a side file"));
+    }
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Error::new(Code::FileFormat, format!("the file is not text: byte {at} is not UTF-8"))
