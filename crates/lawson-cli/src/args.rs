@@ -157,10 +157,10 @@ pub struct InputArgs {
     /// Give a symbol a value.
     #[arg(long, value_name = "NAME=NUMBER")]
     pub bind: Vec<Bind>,
-    /// How many operators may be executed, loops included.
+    /// How many steps the run may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
     #[arg(long, value_name = "COUNT")]
     pub max_steps: Option<u64>,
-    /// How many bytes of values may be alive at once.
+    /// How many bytes of values may be alive at once, 8 for a float and 16 for an integer [default: 2147483648].
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
 }

@@ -226,8 +226,8 @@ fn check_memory(graph: &Graph, sources: &[Source], bindings: &Bindings, limit: u
     for (source, v) in sources.iter().zip(graph.inputs()) {
         if let (Source::Made(_), Type::Tensor(t)) = (source, graph.ty(*v)) {
             let elements = bindings.eval(&t.shape.elements())?;
-            // Eight bytes for each while they are made.
-            total = total.saturating_add(u64::try_from(elements).unwrap_or(0).saturating_mul(8));
+            // Eight bytes for each while they are made, and again while they are computed on.
+            total = total.saturating_add(u64::try_from(elements).unwrap_or(0).saturating_mul(16));
         }
     }
     if total > limit {

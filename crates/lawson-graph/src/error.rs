@@ -99,7 +99,7 @@ pub struct Source {
 impl Error {
     /// An error with a code and a message.
     pub fn new(code: Code, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { code, message: message.into(), places: Vec::new(), help: None }))
+        Error(Box::new(Inner { code, message: readable(message.into()), places: Vec::new(), help: None }))
     }
 
     /// A bug in Lawson itself.
@@ -116,7 +116,7 @@ impl Error {
 
     /// Says what to do. The first help given stays.
     pub fn help(mut self, help: impl Into<String>) -> Error {
-        self.0.help.get_or_insert_with(|| help.into());
+        self.0.help.get_or_insert_with(|| readable(help.into()));
         self
     }
 
@@ -146,11 +146,41 @@ impl Error {
     }
 }
 
+/// The most characters of a message, a help or a name in a place.
+const MAX_MESSAGE: usize = 2000;
+
+/// Text that a terminal can be given: names and expressions in it come from files, which may be anything. What is too
+/// long loses its middle; control characters other than line ends are written as escapes.
+fn readable(text: String) -> String {
+    let is_odd = |c: char| (c.is_control() && c != '\n') || is_reordering(c);
+    if text.len() <= MAX_MESSAGE && !text.contains(is_odd) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len().min(MAX_MESSAGE));
+    let mut put = |c: char| match is_odd(c) {
+        true => out.extend(c.escape_unicode()),
+        false => out.push(c),
+    };
+    let half = MAX_MESSAGE / 2;
+    match text.char_indices().rev().nth(half - 1) {
+        Some((tail, _)) if text.chars().nth(MAX_MESSAGE).is_some() => {
+            text.chars().take(half).chain(['…']).chain(text[tail..].chars()).for_each(&mut put);
+        }
+        _ => text.chars().for_each(&mut put),
+    }
+    out
+}
+
+/// Whether a character changes the direction in which others are shown.
+fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error[{}]: {}", self.0.code, self.0.message)?;
         for place in &self.0.places {
-            write!(f, "\n{place}")?;
+            write!(f, "\n{}", readable(place.to_string()))?;
         }
         if let Some(help) = &self.0.help {
             write!(f, "\n  help: {help}")?;
@@ -206,7 +236,7 @@ impl fmt::Display for Source {
             .chars()
             .skip(skip)
             .take(WINDOW)
-            .map(|c| if c == '\t' || c.is_control() { ' ' } else { c })
+            .map(|c| if c.is_control() || is_reordering(c) { ' ' } else { c })
             .collect();
         let (lead, skip) = if skip > 0 { ("…", skip - 1) } else { ("", 0) };
         let indent = " ".repeat(self.column.saturating_sub(1 + skip));
@@ -350,4 +380,29 @@ codes! {
         "See `--help` of the command.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_lose_their_middle() {
+        let error = Error::new(Code::Syntax, format!("begin {} end", "é".repeat(1_000_000)));
+        assert!(error.message().starts_with("begin é") && error.message().ends_with("é end"));
+        assert_eq!(error.message().chars().count(), MAX_MESSAGE + 1);
+        let short = "é".repeat(MAX_MESSAGE);
+        assert_eq!(Error::new(Code::Syntax, short.clone()).message(), short);
+    }
+
+    #[test]
+    fn nothing_in_an_error_controls_the_terminal() {
+        let odd = "a\u{1b}[31mb\u{202e}c";
+        let error = Error::new(Code::Syntax, odd).help(odd).at(Place::File(odd.to_string()));
+        let source =
+            Source { file: Some(odd.to_string()), line: 1, column: 1, length: 1, text: odd.to_string() };
+        let text = error.at(Place::Source(Box::new(source))).to_string();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        assert!(text.contains("a\\u{1b}[31mb\\u{202e}c"), "{text}");
+    }
 }

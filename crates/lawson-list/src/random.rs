@@ -38,10 +38,10 @@ impl Default for RandomList {
 const KEPT: f64 = 0.9;
 
 /// The most elements that a random list may hold, so that a slip of the keyboard does not exhaust the machine.
-pub(crate) const MAX_ELEMENTS: usize = 1 << 31;
+pub(crate) const MAX_ELEMENTS: usize = 1 << 28;
 
 /// What an entry counts for beside its elements.
-const ENTRY: usize = 64;
+const ENTRY: usize = 512;
 
 /// A list made from a seed, with its input.
 ///

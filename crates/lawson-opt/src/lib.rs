@@ -23,5 +23,5 @@ pub use bisect::{Verdict, bisect};
 pub use canonical::canonical_form;
 pub use pass::{Outcome, Pass, run_pass};
 pub use pipeline::{Observed, Pipeline, RunOptions, Verify};
-pub use rewrite::{Apply, Rewriter, one, rewrite, rewrite_with};
+pub use rewrite::{Apply, Rewriter, fuel, one, rewrite, rewrite_with};
 pub use rule::{Exact, Instance, Rule};

@@ -160,7 +160,11 @@ fn check(before: &Graph, after: &Graph) -> Result<()> {
     Err(Error::internal("the signature of the graph changed"))
 }
 
+/// Whatever a pass fails for is its own fault, except that a graph asks for too much.
 fn broken(pass: &str, error: Error) -> Error {
+    if error.code() == Code::Budget {
+        return error.at(lawson_graph::Place::Pass(pass.to_string()));
+    }
     let mut wrapped = Error::new(Code::PassFailed, format!("the pass `{pass}` failed: {}", error.message()))
         .help("this is a bug in Lawson; `lawson bisect` and `--stop-after` help to narrow it down");
     for place in error.places() {

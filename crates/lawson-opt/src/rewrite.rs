@@ -116,11 +116,17 @@ pub fn rewrite(graph: &Graph, rules: &[&Rule]) -> Result<Option<Patch>> {
         }
         Ok(None)
     };
-    rewrite_with(graph, &mut apply)
+    rewrite_with(graph, fuel(graph), &mut apply)
 }
 
-/// Applies a function to every node, once. It returns replacements for the node's results, or `None`.
-pub fn rewrite_with(graph: &Graph, apply: &mut Apply<'_>) -> Result<Option<Patch>> {
+/// How often rules may be applied: a few times a node.
+pub fn fuel(graph: &Graph) -> usize {
+    1000 + 12 * graph.nodes().len()
+}
+
+/// Applies a function to every node, once, and to what it builds, `fuel` times at most. It returns replacements for
+/// the node's results, or `None`.
+pub fn rewrite_with(graph: &Graph, fuel: usize, apply: &mut Apply<'_>) -> Result<Option<Patch>> {
     let live = live_nodes(graph);
     let mut rw = Rewriter {
         graph,
@@ -128,7 +134,7 @@ pub fn rewrite_with(graph: &Graph, apply: &mut Apply<'_>) -> Result<Option<Patch
         replaced: vec![None; graph.values().len()],
         stands_for: MixMap::default(),
         users: Users::of(graph, &live),
-        fuel: 1000 + 12 * graph.nodes().len(),
+        fuel,
     };
     let mut any = false;
     for (node, _) in graph.nodes().iter().zip(&live).filter(|(_, live)| **live) {

@@ -177,3 +177,29 @@ fn stop_after_runs_so_many_passes() {
         .unwrap();
     assert_eq!(seen, ["dead-code", "simplify"]);
 }
+
+/// A text in which each composite calls the one before it twice.
+fn doubling(depth: usize) -> Graph {
+    let mut text = "lawson 1\ncomposite @c0(%x: f32[]) -> (y: f32[]) { %y = sin %x return %y }\n".to_string();
+    for i in 1..depth {
+        let inner = i - 1;
+        text += &format!(
+            "composite @c{i}(%x: f32[]) -> (y: f32[]) {{ %a = @c{inner} %x %y = @c{inner} %a return %y }}\n"
+        );
+    }
+    text += &format!("graph @g(%x: f32[]) -> (y: f32[]) {{ %y = @c{} %x return %y }}\n", depth - 1);
+    Graph::parse(&text).unwrap()
+}
+
+#[test]
+fn composites_are_lowered_however_many_calls_that_takes() {
+    let lowered = Pipeline::standard().run(&doubling(12)).unwrap();
+    assert_eq!(lowered.nodes().len(), 1 << 11);
+    assert!(lowered.nodes().iter().all(|n| !n.op.is_composite()));
+}
+
+#[test]
+fn composites_that_expand_too_far_are_an_error_of_the_graph() {
+    let error = Pipeline::standard().run(&doubling(22)).unwrap_err();
+    assert_eq!(error.code(), Code::Budget, "{error}");
+}

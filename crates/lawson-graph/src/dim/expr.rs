@@ -3,11 +3,15 @@
 use crate::name::{is_bare_symbol, write_quoted};
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::{Add, Mul, Neg, Sub};
 use std::sync::Arc;
 
 /// The most terms that a canonical expression may have.
 const MAX_TERMS: usize = 96;
+/// The most symbols that an expression may be written with, at all depths together: what bounds its text and the time
+/// that it takes to work with it.
+const MAX_WEIGHT: usize = 1024;
 /// The deepest nesting of divisions, minima and maxima.
 const MAX_DEPTH: usize = 12;
 
@@ -59,10 +63,20 @@ enum Repr {
 }
 
 /// `constant + Σ coefficient × monomial`: terms sorted by monomial, no zero coefficients, at least one term.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Poly {
     pub(super) terms: Vec<Term>,
     pub(super) constant: i64,
+    /// With how many symbols it is written.
+    weight: usize,
+}
+
+/// The weight follows from the rest.
+impl Hash for Poly {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.terms.hash(state);
+        self.constant.hash(state);
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,6 +96,13 @@ pub(super) enum Atom {
     Min(Vec<Dim>),
     /// At least two members, sorted.
     Max(Vec<Dim>),
+}
+
+impl Term {
+    fn weight(&self) -> usize {
+        let factors = self.monomial.iter().map(|(atom, power)| atom.weight().saturating_mul(*power as usize));
+        factors.fold(0, usize::saturating_add)
+    }
 }
 
 /// The order in which atoms stand in a product. It is structural and private: comparing *values* of dimensions is
@@ -195,10 +216,18 @@ impl Dim {
         if terms.is_empty() {
             return Dim(Repr::Const(constant));
         }
-        if terms.len() > MAX_TERMS {
+        let weight = terms.iter().map(Term::weight).fold(0, usize::saturating_add);
+        if terms.len() > MAX_TERMS || weight > MAX_WEIGHT {
             return Dim::overflow();
         }
-        Dim(Repr::Poly(Arc::new(Poly { terms, constant })))
+        Dim(Repr::Poly(Arc::new(Poly { terms, constant, weight })))
+    }
+
+    fn weight(&self) -> usize {
+        match &self.0 {
+            Repr::Poly(p) => p.weight,
+            _ => 0,
+        }
     }
 
     /// Adds terms in any order, merging equal monomials.
@@ -496,6 +525,14 @@ enum Extremum {
 }
 
 impl Atom {
+    fn weight(&self) -> usize {
+        match self {
+            Atom::Symbol(_) => 1,
+            Atom::FloorDiv(a, b) => a.weight().saturating_add(b.weight()),
+            Atom::Min(m) | Atom::Max(m) => m.iter().map(Dim::weight).fold(0, usize::saturating_add),
+        }
+    }
+
     fn eval(&self, value_of: &impl Fn(&Symbol) -> Option<i64>) -> Option<i64> {
         match self {
             Atom::Symbol(s) => value_of(s),

@@ -65,6 +65,9 @@ type Interval = (Option<i128>, Option<i128>);
 
 const DEPTH: usize = 5;
 
+/// The most facts of one set. Each is looked at when another comes, and in every proof.
+const MAX_FACTS: usize = 1024;
+
 impl Fact {
     /// A fact from its parts.
     pub fn new(left: impl Into<Dim>, relation: Relation, right: impl Into<Dim>) -> Fact {
@@ -118,6 +121,11 @@ impl Facts {
     pub fn add(&mut self, fact: Fact) -> Result<()> {
         if self.written.contains(&fact) {
             return Ok(());
+        }
+        if self.written.len() == MAX_FACTS {
+            return Err(Error::new(Code::Fact, format!("there are more than {MAX_FACTS} facts")).help(
+                "write those that Lawson needs: the error about a shape names the fact that is missing",
+            ));
         }
         let gap = fact.left.clone() - fact.right.clone();
         if gap.is_overflow() {
@@ -770,5 +778,15 @@ mod tests {
             assert!(f.add(Fact::new(left, relation, right)).is_err(), "{left} {relation} {right}");
             assert_eq!(f, before);
         }
+    }
+
+    #[test]
+    fn facts_are_limited_in_number() {
+        let mut facts = Facts::new();
+        let mut add =
+            |i: usize| facts.add(Fact::new(d(&format!("N{i}")), Relation::Ge, d(&format!("N{}", i + 1))));
+        (0..MAX_FACTS).for_each(|i| add(i).unwrap());
+        assert_eq!(add(MAX_FACTS).unwrap_err().code(), Code::Fact);
+        add(0).unwrap();
     }
 }

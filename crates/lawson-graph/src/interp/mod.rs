@@ -44,7 +44,8 @@ use plain::Plain;
 /// The limits of a run, and what it may call.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many steps a run may take: one a node and an iteration, and one for every 1024 elements or products.
+    /// How many steps a run may take, about a million a second: one a node and an iteration, a few a run of a
+    /// sub-graph, one for every 256 elements or 1024 products.
     pub max_steps: u64,
     /// How many bytes the elements of live values may take as they are computed on, which is more than in memory:
     /// 8 bytes a float and 16 an integer in plain mode, three to four times that in bounded mode.
@@ -55,7 +56,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_steps: 50_000_000, max_bytes: 16 << 30, host: HostFunctions::new() }
+        Options { max_steps: 10_000_000, max_bytes: 2 << 30, host: HostFunctions::new() }
     }
 }
 

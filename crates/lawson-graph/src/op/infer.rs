@@ -247,9 +247,8 @@ impl<'a> Infer<'a> {
     /// A tensor result; refuses shapes that do not fit.
     pub fn result(&self, dtype: DType, shape: impl Into<Shape>) -> Result<Vec<Type>> {
         let shape = shape.into();
-        check_shape(&shape).map_err(|e| {
-            e.at(Place::Node { graph: String::new(), op: self.op.to_string(), result: String::new() })
-        })?;
+        check_shape(&shape)
+            .map_err(|e| Error::new(e.code(), format!("the result of `{}`: {}", self.op, e.message())))?;
         Ok(vec![Type::tensor(dtype, shape)])
     }
 }

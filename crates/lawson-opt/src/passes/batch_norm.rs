@@ -5,7 +5,7 @@
 //! The weights are scaled here and now, in the dtype's own precision or better; nothing is done if a factor is not finite.
 
 use crate::pass::Pass;
-use crate::rewrite::{Rewriter, rewrite_with};
+use crate::rewrite::{Rewriter, fuel, rewrite_with};
 use lawson_graph::op::{BinaryKind, Broadcast, Op};
 use lawson_graph::{BatchNorm, DType, Graph, HostTensor, Linear, Node, Patch, Result, ValueId, WeightLayout};
 
@@ -26,7 +26,7 @@ impl Pass for FoldBatchNorm {
         if !graph.nodes().iter().any(|n| n.op.composite::<BatchNorm>().is_some()) {
             return Ok(None);
         }
-        rewrite_with(graph, &mut fold)
+        rewrite_with(graph, fuel(graph), &mut fold)
     }
 }
 

@@ -5,7 +5,7 @@
 //! they cost nothing, and rules see through them.
 
 use crate::pass::Pass;
-use crate::rewrite::{Rewriter, rewrite_with};
+use crate::rewrite::{Rewriter, fuel, rewrite_with};
 use lawson_graph::op::{Effect, Op};
 use lawson_graph::{Builder, Graph, HostTensor, Node, Patch, Result, Type, Value, ValueId, interp};
 
@@ -35,7 +35,7 @@ impl Pass for FoldConstants {
 
     fn run(&self, graph: &Graph) -> Result<Option<Patch>> {
         let mut left = self.budget;
-        rewrite_with(graph, &mut |rw, node| self.fold(rw, node, &mut left))
+        rewrite_with(graph, fuel(graph), &mut |rw, node| self.fold(rw, node, &mut left))
     }
 }
 
