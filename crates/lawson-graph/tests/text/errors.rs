@@ -536,17 +536,17 @@ error[E0111]: nothing defines the symbol `M`, which stands in the fact `N <= M`
 }
 
 #[test]
-fn bodies_state_only_what_follows_around_them() {
+fn bodies_state_only_what_follows_from_what_is_stated_around_them() {
     check(
         r"lawson 1
 graph @f(%c: bool[], %x: f32[N]) -> (y: f32[N]) where N >= 4 {
   %y = cond %c, %x
-    then(%x: f32[N]) where N >= 5 { return %x }
+    then(%x: f32[N]) where N >= 6 { return %x }
     else(%x: f32[N]) { return %x }
   return %y
 }",
         r"
-error[E0110]: in the sub-graph `then`: the body `then` states `N >= 5`, which does not follow around it
+error[E0110]: in the sub-graph `then`: the body `then` states `N >= 6`, which does not follow around it
   --> node `%y` (`cond`) of graph `@f`
   --> <text>:3:3
   |
