@@ -223,7 +223,7 @@ graph @main(%x: f32[3, 4*K]) -> (y: f32[3, K], z: f32[3, 2*K]) {
 }"#,
     // A sub-graph that says everything that differs from the custom.
     r#"lawson 1
-graph @odd(%c: bool[], %x: f32[N]) -> (y: f32[N]) where N >= 4, N >= 2 {
+graph @odd(%c: bool[], %x: f32[N]) -> (y: f32[N]) where N >= 4 {
   %y = cond %c, %x
     then @"my branch"(%x: f32[N]) -> (first: f32[N]) where N >= 2 { return %x }
     else(%x: f32[N]) where true { return %x }
