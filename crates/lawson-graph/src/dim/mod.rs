@@ -2,7 +2,7 @@
 //!
 //! A `Dim` is a polynomial with integer coefficients over *atoms*: named symbols, floor divisions, minima and
 //! maxima. Sums and products are expanded and sorted, `a % b` is `a - b*(a / b)`, so `==` on dimensions is
-//! structural. Division by zero gives zero. What is *known* about symbols (`N >= 1`) is in `facts.rs`; how symbols
+//! structural. Division by zero gives zero. What is *known* about symbols (`N >= 1`) is in `facts.rs`, what follows from it in `prove.rs`; how symbols
 //! get their values at run time is in `bind.rs`; printing and parsing is in `text.rs`.
 //!
 //! Expressions that outgrow 63-bit coefficients or `MAX_TERMS` terms become the poisoned `Dim::overflow()`, which
@@ -11,6 +11,7 @@
 mod bind;
 mod expr;
 mod facts;
+mod prove;
 mod text;
 
 pub use bind::Bindings;
