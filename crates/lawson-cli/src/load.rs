@@ -1,14 +1,10 @@
 //! Reading the FILE of a command: a `.law` text, a `.json` list, or standard input.
 
+use lawson::graph::file::{read_text, read_text_file};
 use lawson::graph::{Graph, ParseOptions, parse, read_law};
 use lawson::list::{ListOp, from_json, input_tensor, validate};
 use lawson::{Code, Error, HostTensor, Place, Result};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-
-/// The longest text that is read.
-const MAX_TEXT: u64 = 1 << 30;
 
 /// A graph, with the input that it brought along if it came as a list.
 pub struct Loaded {
@@ -35,11 +31,11 @@ pub fn graph(file: &str) -> Result<Loaded> {
 /// Reads a list.
 pub fn list(file: &str) -> Result<Vec<ListOp>> {
     let text = match kind(file)? {
-        Kind::Stdin => read_text(std::io::stdin().lock()),
-        Kind::List => File::open(file).map_err(io_error).and_then(read_text),
+        Kind::Stdin => read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?,
+        Kind::List => read_text_file(Path::new(file))?,
         Kind::Law => return Err(at(Error::new(Code::FileFormat, "this is a graph, not a list"), file)),
     };
-    text.and_then(|text| from_json(&text)).map_err(|e| at(e, file))
+    from_json(&text).map_err(|e| at(e, file))
 }
 
 enum Kind {
@@ -60,22 +56,6 @@ fn kind(file: &str) -> Result<Kind> {
 
 fn lower(list: &[ListOp]) -> Result<Loaded> {
     Ok(Loaded { graph: validate(list)?, input: input_tensor(list)? })
-}
-
-fn read_text(source: impl Read) -> Result<String> {
-    let mut bytes = Vec::new();
-    source.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(io_error)?;
-    if bytes.len() as u64 > MAX_TEXT {
-        return Err(Error::new(Code::Budget, format!("more than {MAX_TEXT} bytes of text")));
-    }
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::new(Code::FileFormat, format!("this is not text: byte {at} is not UTF-8"))
-    })
-}
-
-fn io_error(error: std::io::Error) -> Error {
-    Error::new(Code::Io, format!("cannot read: {error}"))
 }
 
 /// Names the file in the error, once.

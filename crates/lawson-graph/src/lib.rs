@@ -50,6 +50,8 @@ mod text;
 mod types;
 mod verify;
 
+#[doc(hidden)]
+pub mod file;
 pub mod interp;
 pub mod number;
 pub mod op;

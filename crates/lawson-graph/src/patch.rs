@@ -129,7 +129,6 @@ impl Graph {
         let replaced_whole: Vec<bool> = self.nodes.iter().map(|n| patch.replaces_all_of(n)).collect();
         // Everything is moved from the old graph and the patch into the new one.
         let Graph { name, mut values, mut nodes, inputs, outputs, .. } = self;
-        let old_nodes = nodes.len();
         values.append(&mut patch.values);
         nodes.append(&mut patch.nodes);
         let graph = Graph {
@@ -150,7 +149,7 @@ impl Graph {
             nodes,
             graph,
         }
-        .run(inputs, outputs, old_nodes, &replaced_whole)
+        .run(inputs, outputs, &replaced_whole)
     }
 }
 
@@ -177,20 +176,14 @@ struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
-    fn run(
-        mut self,
-        inputs: Vec<ValueId>,
-        outputs: Vec<Output>,
-        old_nodes: usize,
-        replaced_whole: &[bool],
-    ) -> Result<Graph> {
+    fn run(mut self, inputs: Vec<ValueId>, outputs: Vec<Output>, replaced_whole: &[bool]) -> Result<Graph> {
         for (i, v) in inputs.into_iter().enumerate() {
             let id = self.push_value(v, Def::Input(i));
             self.graph.inputs.push(id);
         }
         // A node stays unless it was removed, or all its results were replaced.
-        for index in 0..old_nodes {
-            if !self.patch.removed.contains(&NodeId::new(index)) && !replaced_whole[index] {
+        for (index, replaced) in replaced_whole.iter().enumerate() {
+            if !self.patch.removed.contains(&NodeId::new(index)) && !replaced {
                 self.visit(index)?;
             }
         }

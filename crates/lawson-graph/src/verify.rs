@@ -16,7 +16,7 @@
 //! 9. **State** (E0305). An output that lives in an input has its type; no two live in the same one; bodies of loops and
 //!    branches have none.
 //! 10. **Sharding** (E0306). A sharding has one entry a dimension and uses a mesh axis at most once.
-//! 11. **Sub-graphs** (E0110). Bodies satisfy all of this, and know no facts that the graph around them does not state.
+//! 11. **Sub-graphs** (E0110). Bodies satisfy all of this, and state no facts that do not follow from those around them.
 
 use crate::dim::{Dim, Fact, Facts, Relation, Symbol};
 use crate::error::{Code, Error, Place, Result, Side};
@@ -243,13 +243,8 @@ impl Verifier<'_> {
         }
         for (label, body) in node.op.subgraphs() {
             let around = Around { facts: &g.facts, symbols: &self.known };
-            Verifier { graph: body, around: Some(around), known: HashSet::new() }.run().map_err(|e| {
-                Error::new(e.code(), format!("in the sub-graph `{label}`: {}", e.message())).at(e
-                    .places()
-                    .first()
-                    .cloned()
-                    .unwrap_or_else(|| g.place(node)))
-            })?;
+            let body = Verifier { graph: body, around: Some(around), known: HashSet::new() };
+            body.run().map_err(|e| inside(&e, label))?;
         }
         Ok(())
     }
@@ -274,20 +269,23 @@ impl Verifier<'_> {
             let mut unknown = None;
             self.find_unknown(&fact.left, &mut unknown);
             self.find_unknown(&fact.right, &mut unknown);
-            report_unknown(unknown).map_err(|e| e.help(format!("it stands in the fact `{fact}`")))?;
+            if let Some(s) = unknown {
+                return Err(undefined(&s, &format!(", which stands in the fact `{fact}`")));
+            }
         }
         let Some(around) = &self.around else { return Ok(()) };
-        // A body may state what its own definitions say, and what is stated outside.
+        // A body may state what its own definitions say, and what follows from outside.
         let mut own: Vec<Fact> = Vec::new();
         for node in &g.nodes {
             let types: Vec<&Type> = node.inputs.iter().map(|v| g.ty(*v)).collect();
             own.extend(node.op.defines(&types).into_iter().map(|(s, max)| Fact::new(s, Relation::Le, max)));
         }
         for fact in g.facts.written() {
-            if !around.facts.written().contains(fact) && !own.contains(fact) {
+            let stated = around.facts.written().contains(fact) || own.contains(fact);
+            if !stated && !around.facts.implies(fact) {
                 return Err(Error::new(
                     Code::SubGraph,
-                    format!("the body `{}` states `{fact}`, which the graph around it does not", g.name),
+                    format!("the body `{}` states `{fact}`, which does not follow around it", g.name),
                 ));
             }
         }
@@ -354,9 +352,20 @@ fn is_open(dim: &Dim) -> bool {
 }
 
 fn report_unknown(unknown: Option<Symbol>) -> Result<()> {
-    match unknown {
-        Some(s) => Err(Error::new(Code::UnknownSymbol, format!("nothing defines the symbol `{s}`"))
-            .help("give it to an input's shape, or define it with a `symbol` operator before its first use")),
-        None => Ok(()),
+    unknown.map_or(Ok(()), |s| Err(undefined(&s, "")))
+}
+
+fn undefined(symbol: &Symbol, place: &str) -> Error {
+    Error::new(Code::UnknownSymbol, format!("nothing defines the symbol `{symbol}`{place}"))
+        .help("give it to an input's shape, or define it with a `symbol` operator before its first use")
+}
+
+/// An error of a body, which says which body it is of.
+fn inside(error: &Error, label: &str) -> Error {
+    let outer = Error::new(error.code(), format!("in the sub-graph `{label}`: {}", error.message()));
+    let outer = error.places().iter().cloned().fold(outer, Error::at);
+    match error.help_text() {
+        Some(help) => outer.help(help),
+        None => outer,
     }
 }

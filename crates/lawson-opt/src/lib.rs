@@ -4,7 +4,7 @@
 //!
 //! A [`Pass`] looks at a graph and returns a [`Patch`](lawson_graph::Patch); a [`Pipeline`] is a printable list of
 //! passes, with the verifier between them. Most of the work is done by one pass, `simplify`, which applies the
-//! [rules](crate::rules): small identities, each tested on random instances through the oracle because it is in a table.
+//! [`rules`]: small identities, each tested on random instances through the oracle because it is in a table.
 //!
 //! Read `pipeline.rs` first, then `rewrite.rs`, then any file of `rules/`. `docs/add-a-rule.md` shows how to add one.
 

@@ -27,7 +27,11 @@
 //! build graphs ([`graph`]), write passes ([`opt`]) or come with lists of operators ([`list`]).
 #![deny(missing_docs)]
 
-mod file;
+/// The example of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod npy;
 mod program;
 mod session;
@@ -39,7 +43,7 @@ pub use lawson_list as list;
 pub use lawson_opt as opt;
 
 #[doc(hidden)]
-pub use file::write_whole;
+pub use lawson_graph::file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
 pub use program::{CompileOptions, Passes, Port, Program, Target};
 pub use session::{Limits, Session};

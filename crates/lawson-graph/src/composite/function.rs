@@ -6,7 +6,7 @@
 use super::{Composite, CompositeRef, Registry};
 use crate::attr::{Attr, AttrReader};
 use crate::builder::Builder;
-use crate::dim::{Dim, Facts, Relation, Symbol};
+use crate::dim::{Dim, Fact, Facts, Symbol};
 use crate::error::{Code, Error, Place, Result};
 use crate::graph::{Graph, ValueId};
 use crate::op::{Infer, same_type};
@@ -127,14 +127,7 @@ impl Function {
                 continue;
             }
             let side = |d: &Dim| d.substitute(&|s| bound.get(s).cloned());
-            let (l, r) = (side(&fact.left), side(&fact.right));
-            let holds = match fact.relation {
-                Relation::Eq => facts.equal(&l, &r),
-                Relation::Ge => facts.proves_ge(&l, &r),
-                Relation::Le => facts.proves_ge(&r, &l),
-                Relation::Gt => facts.proves_ge(&l, &(r + 1)),
-                Relation::Lt => facts.proves_ge(&r, &(l + 1)),
-            };
+            let holds = facts.implies(&Fact::new(side(&fact.left), fact.relation, side(&fact.right)));
             if !holds {
                 return Err(Error::new(
                     Code::Fact,

@@ -4,6 +4,9 @@
 //! from simpler operators. Its result types follow from the decomposition, so nothing has to be said twice. A
 //! `Registry` maps names to composites for the text form; users add their own to it, or define one in the text as
 //! a `composite` function (`function.rs`). To add one, follow `docs/add-an-operator.md`.
+//!
+//! A float attribute (a slope, an epsilon, a ratio) and every constant of a formula is a number of the dtype that the
+//! composite computes in: it is rounded to that dtype first, and 1/6 in f32 is not 1/6 in f64.
 
 mod activation;
 mod attention;

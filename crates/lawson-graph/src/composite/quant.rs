@@ -22,7 +22,8 @@ attributes! {
     /// x is a float; scale a float that the dtype in which x is computed (f32 for narrower ones) can hold; the zero
     /// point has the dtype of the result and the shape of the scale.
     ///
-    /// Decomposition: `div`, `round`, `add`, and `cast`, which saturates by itself.
+    /// Decomposition: `div`, `round`, `add` (for i32 in f64, so that the sum is exact), and `cast`, which saturates by
+    /// itself.
     pub struct Quantise {
         /// The dtype of the result: u4, i4, u8, i8, u16, i16, i32 or an 8-bit float.
         pub to: DType,
@@ -163,8 +164,11 @@ impl CompositeDef for Quantise {
             y = b.round(y)?;
         }
         if let Some(zero) = inputs.get(2) {
-            let zero = b.cast(*zero, wide)?;
+            // The sum is exact wherever it does not saturate; f32 cannot hold every i32.
+            let exact = if self.to == DType::I32 { DType::F64 } else { wide };
+            let zero = b.cast(*zero, exact)?;
             let zero = spread_over(b, zero, &shape, &spread)?;
+            y = b.cast(y, exact)?;
             y = b.add(y, zero)?;
         }
         Ok(vec![b.cast(y, self.to)?])

@@ -17,7 +17,8 @@ attributes! {
     ///
     /// The ratio is rounded to a multiple of 2^-32, and then exact. With `training` false the result is x itself.
     ///
-    /// Decomposition: an element is kept where its `random_bits` are at least `ratio·2^32`.
+    /// Decomposition: an element is kept where its `random_bits` are at least `ratio·2^32`, and multiplied by the
+    /// constant `1 / (1 - ratio)`.
     pub struct Dropout {
         /// The probability that an element is dropped; in 0..=1.
         pub ratio: f64 = 0.5,

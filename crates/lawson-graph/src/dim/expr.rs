@@ -582,13 +582,6 @@ impl From<Symbol> for Dim {
     }
 }
 
-impl From<&str> for Dim {
-    /// A symbol of that name.
-    fn from(name: &str) -> Dim {
-        Dim::symbol(name)
-    }
-}
-
 impl From<&Dim> for Dim {
     fn from(dim: &Dim) -> Dim {
         dim.clone()

@@ -134,22 +134,42 @@ impl Facts {
                 format!("the fact `{fact}` is too large an expression"),
             ));
         }
-        let contradiction = || {
-            Error::new(Code::Fact, format!("the fact `{fact}` contradicts what is already known"))
-                .help("no value of the symbols satisfies all facts; remove one")
-        };
-        let mut next = self.clone();
-        let added = match fact.relation {
-            Relation::Eq => next.add_equal(&gap),
-            Relation::Ge => next.add_nonnegative(gap),
-            Relation::Le => next.add_nonnegative(-gap),
-            Relation::Gt => next.add_nonnegative(gap - 1),
-            Relation::Lt => next.add_nonnegative(-gap - 1),
-        };
-        added.ok_or_else(contradiction)?;
-        next.written.push(fact);
-        *self = next;
-        Ok(())
+        if self.take_in(&fact, gap).is_some() {
+            self.written.push(fact);
+            return Ok(());
+        }
+        // Half of a contradiction may have been taken in; what follows from the facts before is built afresh.
+        let before = std::mem::take(self);
+        for fact in before.written {
+            let gap = fact.left.clone() - fact.right.clone();
+            self.take_in(&fact, gap);
+            self.written.push(fact);
+        }
+        Err(Error::new(Code::Fact, format!("the fact `{fact}` contradicts what is already known"))
+            .help("no value of the symbols satisfies all facts; remove one"))
+    }
+
+    /// Draws the consequences of a fact, whose sides differ by `gap`; `None` if it contradicts what is known.
+    fn take_in(&mut self, fact: &Fact, gap: Dim) -> Option<()> {
+        match fact.relation {
+            Relation::Eq => self.add_equal(&gap),
+            Relation::Ge => self.add_nonnegative(gap),
+            Relation::Le => self.add_nonnegative(-gap),
+            Relation::Gt => self.add_nonnegative(gap - 1),
+            Relation::Lt => self.add_nonnegative(-gap - 1),
+        }
+    }
+
+    /// Whether a fact follows from these.
+    pub fn implies(&self, fact: &Fact) -> bool {
+        let (l, r) = (&fact.left, &fact.right);
+        match fact.relation {
+            Relation::Eq => self.equal(l, r),
+            Relation::Ge => self.proves_ge(l, r),
+            Relation::Le => self.proves_ge(r, l),
+            Relation::Gt => self.is_positive(&(l.clone() - r.clone())),
+            Relation::Lt => self.is_positive(&(r.clone() - l.clone())),
+        }
     }
 
     /// The symbol itself if no fact mentions it, else one of a similar name.
@@ -746,6 +766,18 @@ mod tests {
         assert_eq!(error.code(), Code::Fact);
         assert!(f.add(Fact::new("N", Relation::Le, 4)).is_ok());
         assert_eq!(f.simplify(&d("N + 1")), d("5"));
+    }
+
+    #[test]
+    fn a_contradiction_changes_nothing() {
+        let mut f = facts(&[("N", Relation::Ge, "3"), ("M", Relation::Le, "N"), ("K", Relation::Eq, "2*N")]);
+        let before = f.clone();
+        for (left, relation, right) in
+            [("N", Relation::Lt, 2), ("K", Relation::Lt, 6), ("N", Relation::Eq, -1)]
+        {
+            assert!(f.add(Fact::new(left, relation, right)).is_err(), "{left} {relation} {right}");
+            assert_eq!(f, before);
+        }
     }
 
     #[test]

@@ -259,6 +259,25 @@ pub fn parse_dim(text: &str) -> Result<Dim> {
     Ok(dim)
 }
 
+/// The dimension that a text writes.
+///
+/// ```
+/// use lawson_graph::Dim;
+/// assert_eq!(Dim::from("3"), Dim::from(3));
+/// assert_eq!(Dim::from("N"), Dim::symbol("N"));
+/// assert_eq!(Dim::from("2*N + 1"), Dim::symbol("N") * 2 + 1);
+/// assert_eq!(Dim::from("'batch size'"), Dim::symbol("batch size"));
+/// assert!(Dim::from("2*").is_overflow());
+/// ```
+impl From<&str> for Dim {
+    /// A number, a symbol or an expression, as the text form writes them. Anything else becomes the poisoned
+    /// dimension, which type checking refuses; `parse_dim` says what is wrong instead. A symbol of any name, whatever
+    /// it looks like, is made by `Dim::symbol`.
+    fn from(text: &str) -> Dim {
+        parse_dim(text).unwrap_or_else(|_| Dim::overflow())
+    }
+}
+
 struct StrTokens<'a> {
     text: &'a str,
     at: usize,
@@ -309,6 +328,10 @@ impl DimTokens for StrTokens<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builder::Builder;
+    use crate::dim::Relation;
+    use crate::dtype::DType;
+    use crate::types::Type;
 
     #[test]
     fn printing_comes_back() {
@@ -352,5 +375,28 @@ mod tests {
         }
         assert!(parse_dim(&"(".repeat(100_000)).is_err());
         assert!(parse_dim(&"-".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn strings_are_read_as_expressions() {
+        assert_eq!(Dim::from("3"), Dim::from(3));
+        assert_eq!(Dim::from(" N "), Dim::symbol("N"));
+        assert_eq!(Dim::from("2*N + 1"), Dim::symbol("N") * 2 + 1);
+        assert_eq!(Dim::from("'3'"), Dim::symbol("3"));
+        assert_ne!(Dim::symbol("3"), Dim::from(3));
+    }
+
+    #[test]
+    fn strings_that_are_no_expressions_are_refused_by_type_checking() {
+        for text in ["", "2*", "batch size", "-", "99999999999999999999", "<overflow>"] {
+            assert!(Dim::from(text).is_overflow(), "{text}");
+            let mut b = Builder::new("f");
+            let input = b.input("x", Type::tensor(DType::F32, [text]));
+            assert_eq!(input.unwrap_err().code(), Code::DimOverflow, "{text}");
+            let beside_zero = b.input("x", Type::tensor(DType::F32, ["0", text]));
+            assert_eq!(beside_zero.unwrap_err().code(), Code::DimOverflow, "{text}");
+            assert_eq!(b.iota(DType::F32, [text], 0).unwrap_err().code(), Code::DimOverflow, "{text}");
+            assert_eq!(b.fact(text, Relation::Ge, 1).unwrap_err().code(), Code::DimOverflow, "{text}");
+        }
     }
 }

@@ -70,12 +70,6 @@ impl Kind {
     }
 }
 
-/// The signs, longer ones before those that begin them.
-const SIGNS: &[&str] = &[
-    "...", "->", "==", ">=", "<=", "(", ")", "[", "]", "{", "}", "<", ">", ",", ";", ":", "=", "+", "-", "*",
-    "/", "%",
-];
-
 /// The text with its name, for errors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
@@ -124,12 +118,40 @@ pub(super) fn lex(text: &str, at: usize) -> Token {
         Some('@') => after_at(rest),
         Some(c) if c.is_ascii_digit() => number(rest),
         Some(c) if is_name_start(c) => (Kind::Ident, name_length(rest)),
-        Some(c) => match SIGNS.iter().copied().find(|s| rest.starts_with(s)) {
+        Some(c) => match sign(rest.as_bytes()) {
             Some(sign) => (Kind::Sign(sign), sign.len()),
             None => (Kind::Bad("this character has no meaning here"), c.len_utf8()),
         },
     };
     Token { kind, span: Span { start, end: start + length } }
+}
+
+/// The longest sign that the text begins with.
+fn sign(rest: &[u8]) -> Option<&'static str> {
+    Some(match rest {
+        [b'.', b'.', b'.', ..] => "...",
+        [b'-', b'>', ..] => "->",
+        [b'=', b'=', ..] => "==",
+        [b'>', b'=', ..] => ">=",
+        [b'<', b'=', ..] => "<=",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        [b'<', ..] => "<",
+        [b'>', ..] => ">",
+        [b',', ..] => ",",
+        [b';', ..] => ";",
+        [b':', ..] => ":",
+        [b'=', ..] => "=",
+        [b'+', ..] => "+",
+        [b'-', ..] => "-",
+        [b'*', ..] => "*",
+        [b'/', ..] => "/",
+        _ => return None,
+    })
 }
 
 fn skip_blank(text: &str, mut at: usize) -> usize {

@@ -11,6 +11,7 @@ mod lexer;
 mod literal;
 mod parse;
 mod print;
+mod scope;
 mod side_file;
 mod signature;
 mod types;
@@ -19,17 +20,12 @@ pub use print::{Constants, PrintOptions};
 
 use crate::composite::Registry;
 use crate::error::{Code, Error, Place, Result};
+use crate::file::{io_error, read_text_file, write_whole};
 use crate::graph::Graph;
-use side_file::io_error;
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The longest file that is read as text.
-const MAX_TEXT: u64 = 1 << 30;
+use std::io::Write;
+use std::path::Path;
 
 /// How a text is read.
 #[derive(Clone, Debug)]
@@ -96,22 +92,10 @@ impl fmt::Display for Graph {
     }
 }
 
-/// Reads a graph from a file; its side file lies in the same folder or below.
+/// Reads a graph from a file of at most 1 GiB; its side file, which may be larger, lies in the same folder or below.
 pub fn read_law(path: &Path) -> Result<Graph> {
+    let text = read_text_file(path)?;
     let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    // A device may have no end.
-    let read = File::open(path).and_then(|source| source.take(MAX_TEXT + 1).read_to_end(&mut bytes));
-    read.map_err(|e| io_error(path, "read the file", &e))?;
-    if bytes.len() as u64 > MAX_TEXT {
-        let error = Error::new(Code::Budget, format!("the text is longer than {MAX_TEXT} bytes"));
-        return Err(error.at(Place::File(file)).help("keep large constants in a side file"));
-    }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::new(Code::FileFormat, format!("the file is not text: byte {at} is not UTF-8"))
-            .at(Place::File(file.clone()))
-    })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     parse(&text, &ParseOptions { file: Some(file), folder: Some(folder), ..ParseOptions::default() })
 }
@@ -132,45 +116,13 @@ pub fn write_law(path: &Path, graph: &Graph, side_file_above: Option<usize>) -> 
         },
     };
     let printed = print::print_graph(graph, &PrintOptions { constants, ..PrintOptions::default() });
-    let text = Pending::beside(path);
-    let write = |file: &mut File| file.write_all(printed.text.as_bytes()).and_then(|()| file.sync_all());
-    File::create_new(&text.path)
-        .and_then(|mut file| write(&mut file))
-        .map_err(|e| io_error(path, "write the file", &e))?;
-    if !printed.side.is_empty() {
-        let side = Pending::beside(&side_path);
-        side_file::write(&side.path, &printed.side)?;
-        File::open(&side.path)
-            .and_then(|file| file.sync_all())
-            .map_err(|e| io_error(&side_path, "write the side file", &e))?;
-        side.rename(&side_path)?;
-    }
-    text.rename(path)
-}
-
-/// A file under a passing name, removed unless it is renamed.
-struct Pending {
-    path: PathBuf,
-}
-
-impl Pending {
-    fn beside(target: &Path) -> Pending {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut name = std::ffi::OsString::from(".");
-        name.push(target.file_name().unwrap_or_default());
-        name.push(format!(".{}-{count}.part", std::process::id()));
-        Pending { path: target.with_file_name(name) }
-    }
-
-    fn rename(self, target: &Path) -> Result<()> {
-        fs::rename(&self.path, target).map_err(|e| io_error(target, "write the file", &e))
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        // After a rename there is nothing left to remove.
-        let _ = fs::remove_file(&self.path);
-    }
+    write_whole(path, |out| {
+        let failed = |e| io_error("write the file", path, &e);
+        out.write_all(printed.text.as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
+        // The side file first: a text never names one that is not there yet.
+        if printed.side.is_empty() {
+            return Ok(());
+        }
+        write_whole(&side_path, |out| side_file::write(out, &side_path, &printed.side))
+    })
 }

@@ -7,6 +7,7 @@ use super::ParseOptions;
 use super::cursor::{Cursor, ValueName};
 use super::lexer::{Kind, Source, Span};
 use super::literal::SPLAT_BYTES;
+use super::scope::Scope;
 use super::side_file::SideFile;
 use super::signature::{Declared, Signature};
 use super::types::ReadAttrs;
@@ -27,28 +28,6 @@ const MAX_NESTING: usize = 64;
 
 /// The version that the header names.
 pub(super) const VERSION: &str = "1";
-
-/// The values of one graph by their names in the text.
-struct Scope<'a, 's> {
-    values: HashMap<ValueName<'a>, ValueId>,
-    /// Where each value is defined, by its id.
-    spans: Vec<Span>,
-    /// The graph around a sub-graph, whose values cannot be used but are often meant.
-    around: Option<&'s Scope<'a, 's>>,
-}
-
-impl<'a> Scope<'a, '_> {
-    fn is_known_around(&self, name: &ValueName<'a>) -> bool {
-        let mut around = self.around;
-        while let Some(scope) = around {
-            if scope.values.contains_key(name) {
-                return true;
-            }
-            around = scope.around;
-        }
-        false
-    }
-}
 
 /// A composite that the text defines.
 struct Defined {
@@ -206,7 +185,7 @@ impl<'a> Parser<'a> {
         signature: Signature<'a>,
         around: Option<&'s Scope<'a, 's>>,
     ) -> Result<Scope<'a, 's>> {
-        let mut scope = Scope { values: HashMap::new(), spans: Vec::new(), around };
+        let mut scope = Scope::new(around);
         for input in signature.inputs {
             let (ValueName::Given(name), Some((ty, ty_span))) = (&input.name, &input.ty) else {
                 return Err(Error::internal("an input was read without a name or a type"));
@@ -229,7 +208,7 @@ impl<'a> Parser<'a> {
         let mut returned = Vec::new();
         while self.cursor.peek().is_value() {
             let (name, span) = self.cursor.value_name()?;
-            returned.push((self.find(&scope, &name, span)?, span));
+            returned.push((scope.find(self.cursor.source, &name, span)?, span));
             if !self.cursor.eat(",") {
                 break;
             }
@@ -263,42 +242,13 @@ impl<'a> Parser<'a> {
             match output.lives_in {
                 None => b.output(&output.name, value),
                 Some((input, span)) => {
-                    let input = self.find(&scope, &input, span)?;
+                    let input = scope.find(self.cursor.source, &input, span)?;
                     b.output_in(&output.name, value, input)
                 }
             }
             .map_err(|e| e.at(self.cursor.source.place(output.span)))?;
         }
         Ok(scope)
-    }
-
-    fn find(&self, scope: &Scope<'a, '_>, name: &ValueName<'a>, span: Span) -> Result<ValueId> {
-        if let Some(id) = scope.values.get(name) {
-            return Ok(*id);
-        }
-        let written = self.cursor.source.slice(span);
-        let error =
-            self.cursor.source.error(Code::UnknownName, span, format!("there is no value `{written}` here"));
-        if scope.is_known_around(name) {
-            return Err(error.help(format!(
-                "a sub-graph sees its own inputs only: give `{written}` to the operator and take it as an input"
-            )));
-        }
-        let known = scope.values.keys().filter_map(|n| match n {
-            ValueName::Given(n) => Some(&**n),
-            ValueName::Number(_) => None,
-        });
-        // Hash maps have no order; the message should.
-        let mut known: Vec<&str> = known.collect();
-        known.sort_unstable();
-        let wanted = match name {
-            ValueName::Given(name) => name,
-            ValueName::Number(number) => *number,
-        };
-        Err(match nearest(wanted, known) {
-            Some(near) => error.help(format!("did you mean `%{}`?", crate::name::Name(near))),
-            None => error.help("a value is defined before it is used, in the same graph or sub-graph"),
-        })
     }
 
     /// One node: `%a: T, %b: T = name %x, %y {attributes} label(…) { … }`.
@@ -331,7 +281,7 @@ impl<'a> Parser<'a> {
         let mut operand_spans = Vec::new();
         while self.cursor.peek().is_value() {
             let (name, span) = self.cursor.value_name()?;
-            operands.push(self.find(scope, &name, span)?);
+            operands.push(scope.find(self.cursor.source, &name, span)?);
             operand_spans.push(span);
             if !self.cursor.eat(",") {
                 break;

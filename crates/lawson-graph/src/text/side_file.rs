@@ -5,13 +5,22 @@
 
 use crate::composite::nearest;
 use crate::dtype::DType;
-use crate::error::{Code, Error, Place, Result};
+use crate::error::{Code, Error, Result};
+use crate::file::io_error;
 use crate::tensor::HostTensor;
 use bytes::Bytes;
-use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensors, serialize_to_file};
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
+
+/// A safetensors file begins with the length of its header, then comes the header, in JSON, then the elements.
+const LENGTH_BYTES: u64 = 8;
+
+/// The longest header that the format allows.
+const MAX_HEADER: u64 = 100_000_000;
 
 /// A side file that was read.
 pub(super) struct SideFile {
@@ -42,11 +51,6 @@ pub(super) fn holds(dtype: DType) -> bool {
     DTYPES.iter().any(|(d, _)| *d == dtype)
 }
 
-/// An error of the system about a file.
-pub(super) fn io_error(path: &Path, doing: &str, error: &std::io::Error) -> Error {
-    Error::new(Code::Io, format!("cannot {doing}: {error}")).at(Place::File(path.display().to_string()))
-}
-
 /// The file that a path from a text means, if it lies in the folder.
 fn resolve(folder: &Path, path: &str) -> Result<PathBuf> {
     let outside = || {
@@ -63,7 +67,7 @@ fn resolve(folder: &Path, path: &str) -> Result<PathBuf> {
         true => Path::new("."),
         false => folder,
     };
-    let canonical = |p: &Path| p.canonicalize().map_err(|e| io_error(p, "open the side file", &e));
+    let canonical = |p: &Path| p.canonicalize().map_err(|e| io_error("open the side file", p, &e));
     let (root, file) = (canonical(folder)?, canonical(&folder.join(relative))?);
     if !file.starts_with(&root) {
         return Err(outside());
@@ -72,7 +76,7 @@ fn resolve(folder: &Path, path: &str) -> Result<PathBuf> {
     match file.metadata() {
         Ok(meta) if meta.is_file() => Ok(file),
         Ok(_) => Err(Error::new(Code::Io, format!("`{path}` is not a file"))),
-        Err(e) => Err(io_error(&file, "open the side file", &e)),
+        Err(e) => Err(io_error("open the side file", &file, &e)),
     }
 }
 
@@ -84,14 +88,12 @@ impl SideFile {
                 .help("read it with `read_law`, or give `ParseOptions` a folder"));
         };
         let file = resolve(folder, path)?;
-        let bytes = Bytes::from(std::fs::read(&file).map_err(|e| io_error(&file, "read the side file", &e))?);
-        let read = SafeTensors::deserialize(&bytes)
-            .map_err(|e| Error::new(Code::FileFormat, format!("`{path}` is not a safetensors file: {e}")))?;
-        let tensors = read
-            .iter()
-            .map(|(name, t)| (name.to_string(), (t.dtype(), t.shape().to_vec(), bytes.slice_ref(t.data()))))
-            .collect();
-        Ok(SideFile { tensors })
+        read(&file).map_err(|e| match e {
+            Unreadable::Io(e) => io_error("read the side file", &file, &e),
+            Unreadable::Format(why) => {
+                Error::new(Code::FileFormat, format!("`{path}` is not a safetensors file: {why}"))
+            }
+        })
     }
 
     /// The tensor of that name.
@@ -115,19 +117,93 @@ impl SideFile {
     }
 }
 
-/// Writes tensors to a file that is new.
-pub(super) fn write(path: &Path, tensors: &[(String, HostTensor)]) -> Result<()> {
-    let mut views = Vec::with_capacity(tensors.len());
-    for (name, tensor) in tensors {
-        let view = DTYPES
-            .iter()
-            .find(|(d, _)| *d == tensor.dtype())
-            .and_then(|(_, d)| TensorView::new(*d, tensor.sizes().to_vec(), tensor.bytes()).ok())
-            .ok_or_else(|| Error::internal(format!("`{name}` cannot stand in a side file")))?;
-        views.push((name.as_str(), view));
+/// Why a side file was not read.
+enum Unreadable {
+    Io(io::Error),
+    Format(String),
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Unreadable {
+        Unreadable::Io(error)
     }
-    serialize_to_file(views, None, path).map_err(|e| {
-        Error::new(Code::Io, format!("cannot write the side file: {e}"))
-            .at(Place::File(path.display().to_string()))
-    })
+}
+
+impl From<&str> for Unreadable {
+    fn from(why: &str) -> Unreadable {
+        Unreadable::Format(why.to_string())
+    }
+}
+
+/// Reads a file. What its header says of sizes is compared with that of the file before anything of that size is
+/// allocated.
+fn read(path: &Path) -> std::result::Result<SideFile, Unreadable> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let Some(after_length) = size.checked_sub(LENGTH_BYTES) else {
+        return Err("it is too short".into());
+    };
+    let mut length = [0; LENGTH_BYTES as usize];
+    file.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    let Some(data_len) = after_length.checked_sub(length) else {
+        return Err("its header is longer than the file".into());
+    };
+    if length > MAX_HEADER {
+        return Err("its header is too long".into());
+    }
+    let header = read_bytes(&mut file, length)?;
+    let metadata: Metadata =
+        serde_json::from_slice(&header).map_err(|e| Unreadable::Format(e.to_string()))?;
+    if metadata.data_len() as u64 != data_len {
+        return Err("its size is not what its header says".into());
+    }
+    let data = Bytes::from(read_bytes(&mut file, data_len)?);
+    let mut tensors = HashMap::new();
+    for (name, info) in metadata.tensors() {
+        let (start, end) = info.data_offsets;
+        if start > end || end > data.len() {
+            return Err("a tensor lies outside the file".into());
+        }
+        tensors.insert(name, (info.dtype, info.shape.clone(), data.slice(start..end)));
+    }
+    Ok(SideFile { tensors })
+}
+
+/// Exactly that many bytes, of which the file is known to have as many.
+fn read_bytes(file: &mut File, count: u64) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    match file.take(count).read_to_end(&mut bytes)? {
+        n if n == size => Ok(bytes),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// Writes tensors, the widest elements first, so that all are aligned to their size.
+pub(super) fn write(out: &mut impl Write, path: &Path, tensors: &[(String, HostTensor)]) -> Result<()> {
+    let mut all = Vec::with_capacity(tensors.len());
+    for (name, tensor) in tensors {
+        let Some((_, dtype)) = DTYPES.iter().find(|(d, _)| *d == tensor.dtype()) else {
+            return Err(Error::internal(format!("`{name}` cannot stand in a side file")));
+        };
+        all.push((name, *dtype, tensor));
+    }
+    all.sort_by_key(|(_, dtype, _)| Reverse(dtype.bitsize()));
+    let mut end = 0;
+    let infos = all.iter().map(|(name, dtype, tensor)| {
+        let start = end;
+        end += tensor.bytes().len();
+        let info = TensorInfo { dtype: *dtype, shape: tensor.sizes().to_vec(), data_offsets: (start, end) };
+        (name.to_string(), info)
+    });
+    let refused = |e: &dyn std::fmt::Display| Error::internal(format!("cannot make a side file: {e}"));
+    let metadata = Metadata::new(None, infos.collect()).map_err(|e| refused(&e))?;
+    let mut header = serde_json::to_vec(&metadata).map_err(|e| refused(&e))?;
+    header.resize(header.len().next_multiple_of(LENGTH_BYTES as usize), b' ');
+    let failed = |e| io_error("write the side file", path, &e);
+    out.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
+    out.write_all(&header).map_err(failed)?;
+    all.iter().try_for_each(|(_, _, tensor)| out.write_all(tensor.bytes()).map_err(failed))
 }

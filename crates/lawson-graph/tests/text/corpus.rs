@@ -72,9 +72,13 @@ fn every_primitive_occurs() {
 
 /// Input type, output type, body.
 const ONE_NODE: &[(&str, &str, &str)] = &[
-    ("f32[2]", "i64[N, 3]", "%y = iota {dtype = i64, shape = [N, 3], axis = 1}"),
+    ("f32[N]", "i64[N, 3]", "%y = iota {dtype = i64, shape = [N, 3], axis = 1}"),
     ("f32[N, M]", "i64[3]", "%y = dims {dims = [N, 2*M + 1, N % 8]}"),
-    ("u32[2]", "u32[N + 1]", "%y = random_bits %x {shape = [N + 1]}"),
+    (
+        "u32[2]",
+        "u32[K + 1]",
+        "%n: i64[] = constant 5\n  %k = symbol %n {name = K, max = 9}\n  %y = random_bits %x {shape = [K + 1]}",
+    ),
     ("bool[N]", "f16[N]", "%a = cast %x {to = f16}\n  %y = select %x, %a, %a"),
     ("f32[4]", "u32[4]", "%y = bitcast %x {to = u32}"),
     ("f32[3]", "f32[2, 3]", "%y = broadcast %x {shape = [2, 3], axes = [1]}"),
@@ -124,7 +128,8 @@ const WHOLE: &[&str] = &[
     // Names, placements, state, facts, comments.
     r#"lawson 1 // a comment
 // another
-graph @"odd name"(%x: f32[N, 8] @device("cpu:0"), %"layer.0/Add:0": f32[N, 8], %cache: f32['batch size'])
+graph @"odd name"(%x: f32[N, 8] @device("cpu:0"), %"layer.0/Add:0": f32[N, 8], %cache: f32['batch size'],
+    %quoted: i8['it\'s'])
   -> (y: f32[N, 8], "0": f32[N, 8], "new state": f32['batch size'] in %cache)
   where N >= 1, N % 8 == 0, 'batch size' <= 4*N, N < 1000, 'it\'s' == N
 {
@@ -220,7 +225,7 @@ graph @main(%x: f32[3, 4*K]) -> (y: f32[3, K], z: f32[3, 2*K]) {
     r#"lawson 1
 graph @odd(%c: bool[], %x: f32[N]) -> (y: f32[N]) where N >= 4 {
   %y = cond %c, %x
-    then @"my branch"(%x: f32[N]) -> (first: f32[N] in %x) where N >= 2 { return %x }
+    then @"my branch"(%x: f32[N]) -> (first: f32[N]) where N >= 2 { return %x }
     else(%x: f32[N]) where true { return %x }
   return %y
 }"#,

@@ -2,8 +2,10 @@
 
 use crate::round_trip::check;
 use lawson_graph::op::{BinaryKind, CompareKind, DefineSymbol, Monoid, UnaryKind};
+use lawson_graph::random::{GraphShape, Rng, random_graph};
 use lawson_graph::{
-    Builder, DType, Dim, HostTensor, Keep, Op, Placement, Relation, Result, Sharding, Symbol, Type, ValueId,
+    Builder, DType, Dim, HostTensor, Keep, Op, Placement, Registry, Relation, Result, Shape, Sharding,
+    Symbol, Type, ValueId,
 };
 use proptest::prelude::*;
 
@@ -25,12 +27,18 @@ impl Choices {
     }
 }
 
+/// The symbols that dimensions mention; an input binds them.
+const SYMBOLS: &[&str] = &["N", "M", "batch size", "true", "a*b"];
+
+/// How deep loops and branches nest.
+const DEPTH: usize = 2;
+
 const NAMES: &[&str] = &["x", "y.0", "a b", "layer/0:1", "7", "\"", "é", "return", "%"];
 
 fn dim(c: &mut Choices, depth: usize) -> Dim {
     match c.below(if depth == 0 { 3 } else { 8 }) {
         0 => Dim::from(c.below(5)),
-        1 => Dim::symbol(c.pick(&["N", "M", "batch size", "true", "a*b"])),
+        1 => Dim::symbol(c.pick(SYMBOLS)),
         2 => Dim::from(c.below(1000)),
         3 => dim(c, depth - 1) + dim(c, depth - 1),
         4 => dim(c, depth - 1) * dim(c, depth - 1),
@@ -65,7 +73,7 @@ fn add_node(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], depth: usi
         4 => vec![b.cast(x, c.pick(&DType::ALL))?],
         5 => {
             let n = c.below(80);
-            let values: Vec<i64> = (0..n).map(|i| if n % 2 == 0 { 7 } else { i as i64 }).collect();
+            let values: Vec<i64> = (0..n).map(|i| if n.is_multiple_of(2) { 7 } else { i as i64 }).collect();
             vec![b.constant(HostTensor::from_slice(&[n], &values)?)?]
         }
         6 => {
@@ -111,7 +119,8 @@ fn add_node(c: &mut Choices, b: &mut Builder<'_>, values: &[ValueId], depth: usi
             };
             b.while_loop(&[n, x], &[y], |inner, v| inner.compare(CompareKind::Ne, v[0], v[0]), body)?
         }
-        15 => {
+        // A body may state no facts of its own.
+        15 if depth == DEPTH => {
             b.fact(dim(c, 2), c.pick(&[Relation::Ge, Relation::Le, Relation::Eq, Relation::Lt]), dim(c, 2))?;
             vec![]
         }
@@ -145,7 +154,8 @@ proptest! {
         let mut c = Choices { numbers, at: 0 };
         let c = &mut c;
         let mut b = Builder::new(c.pick(NAMES));
-        let mut values = Vec::new();
+        let sizes = Type::tensor(DType::I8, SYMBOLS.iter().map(|s| Dim::symbol(*s)).collect::<Shape>());
+        let mut values = vec![b.input("sizes", sizes).unwrap()];
         for (i, name) in NAMES.iter().take(1 + c.below(4)).enumerate() {
             let shape: Vec<Dim> = (0..c.below(4)).map(|_| dim(c, 1)).collect();
             let ty = Type::tensor(c.pick(&[DType::F32, DType::I64, DType::Bool]), shape);
@@ -159,7 +169,7 @@ proptest! {
         }
         let first = b.scalar(DType::F32, 0.5).unwrap();
         values.push(first);
-        let values = fill(c, &mut b, &values, count, 2);
+        let values = fill(c, &mut b, &values, count, DEPTH);
         for (i, name) in NAMES.iter().enumerate().skip(c.below(NAMES.len())) {
             b.output(name, values[(i * 7) % values.len()]).unwrap();
         }
@@ -171,5 +181,21 @@ proptest! {
         let d = dim(&mut Choices { numbers, at: 0 }, 6);
         prop_assume!(!d.is_overflow());
         prop_assert_eq!(lawson_graph::parse_dim(&d.to_string()).unwrap(), d);
+    }
+}
+
+/// The random graphs and the examples that all of Lawson's tests share.
+#[test]
+fn random_graphs_of_every_primitive_come_back() {
+    for seed in 0..500 {
+        let graph = random_graph(&mut Rng::new(seed), &GraphShape::default());
+        check(&graph.unwrap_or_else(|e| panic!("seed {seed}: {e}")));
+    }
+}
+
+#[test]
+fn examples_of_every_composite_come_back() {
+    for (_, graphs) in Registry::standard().examples().unwrap() {
+        graphs.iter().for_each(check);
     }
 }

@@ -3,8 +3,8 @@
 use crate::corpus;
 use lawson_graph::op::{BinaryKind, Cond, DefineSymbol};
 use lawson_graph::{
-    Builder, DType, Fact, Facts, Function, Graph, Op, Placement, PrintOptions, Registry, Relation, Sharding,
-    Symbol, Type, ValueId, print,
+    Builder, Code, DType, Dim, Fact, Facts, Function, Graph, Op, Placement, PrintOptions, Registry, Relation,
+    Sharding, Symbol, Type, ValueId, print,
 };
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ fn any_string_can_be_a_name() {
     let mut b = Builder::new("//\n\"");
     let mut last = None;
     for name in names {
-        let dim = format!("s{name}");
-        let x = b.input(name, Type::tensor(DType::I8, [name, &dim])).unwrap();
+        let shape = [Dim::symbol(name), Dim::symbol(format!("s{name}"))];
+        let x = b.input(name, Type::tensor(DType::I8, shape)).unwrap();
         b.output(name, x).unwrap();
         last = Some(x);
     }
@@ -82,7 +82,7 @@ fn any_string_can_be_a_name() {
         b.place(y, placement).unwrap();
     }
     for name in names {
-        b.fact(name, Relation::Ge, 1).unwrap();
+        b.fact(Dim::symbol(name), Relation::Ge, 1).unwrap();
     }
     check(&b.finish().unwrap());
 }
@@ -116,26 +116,27 @@ fn facts_come_back_in_their_order_wherever_they_were_added() {
 
 #[test]
 fn sub_graphs_keep_their_own_names_outputs_and_facts() {
-    let branch = |name: &str, output: &str, fact: Option<i64>| {
+    let branch = |name: &str, output: &str, at_least: &[i64]| {
         let mut b = Builder::new(name);
-        if let Some(least) = fact {
-            b.fact("N", Relation::Ge, least).unwrap();
+        for least in at_least {
+            b.fact("N", Relation::Ge, *least).unwrap();
         }
         let x = b.input("x", Type::tensor(DType::F32, ["N"])).unwrap();
         b.output(output, x).unwrap();
         Arc::new(b.finish_sub_graph().unwrap())
     };
     let mut b = Builder::new("f");
+    b.fact("N", Relation::Ge, 1).unwrap();
     b.fact("N", Relation::Ge, 3).unwrap();
     let x = b.input("x", Type::tensor(DType::F32, ["N"])).unwrap();
     let c = b.scalar(DType::Bool, 1.0).unwrap();
     for (then, otherwise) in [
-        (branch("then", "0", Some(3)), branch("else", "0", None)),
-        (branch("a b", "0", Some(1)), branch("else", "result", Some(3))),
+        (branch("then", "0", &[1, 3]), branch("else", "0", &[])),
+        (branch("a b", "0", &[1]), branch("else", "result", &[3])),
     ] {
         b.op(Op::Cond(Cond { then, otherwise }), &[c, x]).unwrap();
     }
-    let graph = b.finish_sub_graph().unwrap();
+    let graph = b.finish().unwrap();
     let text = graph.to_string();
     assert!(text.contains("then(%x: f32[N]) {") && text.contains("else(%x: f32[N]) where true {"), "{text}");
     check(&graph);
@@ -154,18 +155,32 @@ fn composites_in_a_registry_need_not_be_in_the_text() {
     check(&graph);
 }
 
-#[test]
-fn composites_called_by_composites_cost_no_more_than_their_text() {
+/// A text whose graph calls a composite that calls another twice, and so on: the call expands to 2^`levels` nodes.
+fn doubling(levels: usize) -> String {
     let mut text =
         "lawson 1\ncomposite @f0(%x: f32[N]) -> (y: f32[N]) { %y = neg %x return %y }\n".to_string();
-    for i in 1..60 {
+    for i in 1..=levels {
         let inner = i - 1;
         text += &format!(
             "composite @f{i}(%x: f32[N]) -> (y: f32[N]) {{ %a = f{inner} %x %y = f{inner} %a return %y }}\n"
         );
     }
-    text += "graph @f(%x: f32[8]) -> (y: f32[8]) { %y = f59 %x return %y }";
-    check(&Graph::parse(&text).unwrap());
+    text + &format!("graph @f(%x: f32[8]) -> (y: f32[8]) {{ %y = f{levels} %x return %y }}")
+}
+
+#[test]
+fn composites_called_by_composites_cost_no_more_than_their_text() {
+    check(&Graph::parse(&doubling(22)).unwrap());
+}
+
+#[test]
+fn calls_that_expand_to_too_many_nodes_are_refused_where_they_stand() {
+    let error = Graph::parse(&doubling(23)).unwrap_err();
+    assert_eq!(error.code(), Code::Budget);
+    // The composites themselves are fine; the last line calls them.
+    assert!(error.to_string().contains("<text>:26:44"), "{error}");
+    // Once a composite cannot be called, what calls it is not read either.
+    assert_eq!(Graph::parse(&doubling(63)).unwrap_err().code(), Code::Budget);
 }
 
 #[test]

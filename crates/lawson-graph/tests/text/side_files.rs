@@ -211,6 +211,59 @@ fn damaged_side_files_are_errors() {
     }
 }
 
+/// A safetensors file of that header and that many bytes of elements.
+fn safetensors(header: &str, elements: usize) -> Vec<u8> {
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.resize(bytes.len() + elements, 0);
+    bytes
+}
+
+#[test]
+fn side_files_whose_header_lies_are_errors() {
+    let folder = Folder::new();
+    let tensor = |name: &str, elements: u64, start: u64, end: u64| {
+        format!(r#""{name}": {{"dtype": "U8", "shape": [{elements}], "data_offsets": [{start}, {end}]}}"#)
+    };
+    // Each as large as the format can say, so that their end is just below 2^64.
+    let part = (1u64 << 61) - 1;
+    let parts: Vec<String> =
+        (0..8).map(|i| tensor(&format!("t{i}"), part, i * part, (i + 1) * part)).collect();
+    let files = [
+        u64::MAX.to_le_bytes().to_vec(),
+        [&(1u64 << 40).to_le_bytes()[..], b"{}"].concat(),
+        safetensors(&format!("{{{}}}", tensor("w", 1 << 50, 0, 1 << 50)), 4),
+        safetensors(&format!("{{{}}}", tensor("w", 1 << 50, 0, 4)), 4),
+        safetensors(&format!("{{{}}}", tensor("w", 4, 4, 8)), 8),
+        safetensors(&format!("{{{}}}", tensor("w", u64::MAX, 0, u64::MAX)), 8),
+        safetensors(&format!("{{{}}}", parts.join(",")), 8),
+        safetensors(&format!("{{{}}}", tensor("w", 4, 0, 4)), 5),
+        safetensors(&"[".repeat(100_000), 0),
+    ];
+    for (i, file) in files.iter().enumerate() {
+        fs::write(folder.file("w"), file).unwrap();
+        assert_eq!(read(&folder, "w", "").unwrap_err().code(), Code::FileFormat, "file {i}");
+    }
+    fs::write(folder.file("w"), safetensors(&format!("{{{}}}", tensor("w", 4, 0, 4)), 4)).unwrap();
+    assert!(read(&folder, "w", "%w: u8[4] = constant file \"w\"").is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_written_through() {
+    let folder = Folder::new();
+    fs::create_dir(folder.file("below")).unwrap();
+    for name in ["model.law", "model.safetensors"] {
+        fs::write(folder.file("below").join(name), "old").unwrap();
+        std::os::unix::fs::symlink(Path::new("below").join(name), folder.file(name)).unwrap();
+    }
+    write_law(&folder.file("model.law"), &graph(), Some(8)).unwrap();
+    assert!(fs::symlink_metadata(folder.file("model.law")).unwrap().is_symlink());
+    assert!(fs::symlink_metadata(folder.file("model.safetensors")).unwrap().is_symlink());
+    assert_eq!(read_law(&folder.file("model.law")).unwrap(), graph());
+    assert_eq!(read_law(&folder.file("below/model.law")).unwrap(), graph());
+}
+
 #[test]
 fn failing_to_write_leaves_nothing_behind() {
     let folder = Folder::new();
@@ -233,4 +286,13 @@ fn files_that_are_not_text_are_errors() {
     fs::write(folder.file("y.law"), "lawson 1\ngraph").unwrap();
     let error = read_law(&folder.file("y.law")).unwrap_err().to_string();
     assert!(error.contains("y.law:2:6"), "{error}");
+}
+
+#[test]
+fn texts_above_the_limit_are_refused_before_they_are_read() {
+    let folder = Folder::new();
+    let path = folder.file("x.law");
+    // A file without content on the disk: reading it would give zeros, which are no text form.
+    fs::File::create(&path).unwrap().set_len((1 << 30) + 1).unwrap();
+    assert_eq!(read_law(&path).unwrap_err().code(), Code::Budget);
 }

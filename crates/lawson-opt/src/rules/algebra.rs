@@ -320,6 +320,36 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "select-is-condition",
+        identity: "select(c, true, false) = c, select(c, false, true) = !c",
+        exact: Exact::Bits,
+        roots: &[Family::Select],
+        apply: |rw, node| {
+            if !matches!(node.op, Op::Select)
+                || rw.tensor(node.inputs[1]).is_none_or(|t| t.dtype != DType::Bool)
+            {
+                return Ok(None);
+            }
+            let known = |v: ValueId| rw.splat(v).map(|t| t.int_at(0) != 0);
+            match (known(node.inputs[1]), known(node.inputs[2])) {
+                (Some(true), Some(false)) => one(node.inputs[0]),
+                (Some(false), Some(true)) => one(rw.not(node.inputs[0])?),
+                _ => Ok(None),
+            }
+        },
+        instance: |i| {
+            let shape = i.any_shape();
+            let c = i.input(DType::Bool, shape.clone())?;
+            let first = i.rng.one_in(2);
+            let mut repeated = |value: bool| {
+                let scalar = i.b.constant(HostTensor::scalar(value))?;
+                i.b.broadcast_to(scalar, shape.clone())
+            };
+            let (a, b) = (repeated(first)?, repeated(!first)?);
+            i.b.op1(Op::Select, &[c, a, b])
+        },
+    },
+    Rule {
         name: "compare-self",
         identity: "(x == x) = true, (x < x) = false, … (not for floats: NaN)",
         exact: Exact::Bits,

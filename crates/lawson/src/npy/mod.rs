@@ -24,10 +24,10 @@ mod npz;
 
 pub use npz::{read_npz, write_npz};
 
-use crate::file::{io_error, place, write_whole};
 use crate::tensor::Tensor;
 use element::Stored;
 use header::Header;
+use lawson_graph::file::{io_error, place, write_whole};
 use lawson_graph::{Code, DType, Error, Result};
 use std::fs::File;
 use std::io::{BufReader, Read, Write};

@@ -1,8 +1,8 @@
 //! `.npz`: a zip archive of `.npy` files, stored or deflated, one for each name.
 
 use super::{MAX_BYTES, decode_within, encode, format_error};
-use crate::file::{io_error, place, write_whole};
 use crate::tensor::Tensor;
+use lawson_graph::file::{io_error, place, write_whole};
 use lawson_graph::{Code, DType, Error, Result};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};

@@ -1,26 +1,64 @@
 //! Files: errors that name them, and writing that leaves either the whole new file or the old one.
+//!
+//! For the crates of the workspace that read and write files; not part of the public API.
 
-use lawson_graph::{Code, Error, Place, Result};
+use crate::error::{Code, Error, Place, Result};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The longest text that is read, in bytes: 1 GiB. Larger constants belong in a side file.
+pub const MAX_TEXT: u64 = 1 << 30;
+
+/// Reads a text of at most [`MAX_TEXT`] bytes.
+pub fn read_text(source: impl Read) -> Result<String> {
+    read_text_within(source, MAX_TEXT)
+}
+
+/// Reads a text file of at most [`MAX_TEXT`] bytes; of one that is larger nothing is read.
+pub fn read_text_file(path: &Path) -> Result<String> {
+    let file = File::open(path).map_err(|e| io_error("read the file", path, &e))?;
+    // Pipes have no size; they are bounded while they are read.
+    match file.metadata() {
+        Ok(meta) if meta.len() > MAX_TEXT => Err(too_long(MAX_TEXT).at(place(path))),
+        _ => read_text(file).map_err(|e| e.at(place(path))),
+    }
+}
+
+fn read_text_within(source: impl Read, limit: u64) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = source.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|e| Error::new(Code::Io, format!("cannot read: {e}")))?;
+    if bytes.len() as u64 > limit {
+        return Err(too_long(limit));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Error::new(Code::FileFormat, format!("this is not text: byte {at} is not UTF-8"))
+    })
+}
+
+fn too_long(limit: u64) -> Error {
+    Error::new(Code::Budget, format!("more than {limit} bytes of text"))
+        .help("large constants belong in a side file, which has no such limit")
+}
+
 /// An input or output error about a file.
-pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
+pub fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
     Error::new(Code::Io, format!("cannot {doing}: {error}")).at(place(path))
 }
 
 /// The place of an error about a file.
-pub(crate) fn place(path: &Path) -> Place {
+pub fn place(path: &Path) -> Place {
     Place::File(path.display().to_string())
 }
 
 /// Writes a file by way of a temporary one beside it, which takes its place only when all is written. An existing
-/// file keeps its permissions. Pipes and devices, which nothing can take the place of, are written directly.
+/// file keeps its permissions, and a link stays a link. Pipes and devices, which nothing can take the place of, are written directly.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let failed = |e: io::Error| io_error("write", path, &e);
-    // A link stays a link: what it leads to is replaced.
+    // What a link leads to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {
@@ -37,6 +75,8 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Resu
     if let Some(old) = old {
         file.set_permissions(old.permissions()).map_err(failed)?;
     }
+    // A crash of the system after the rename must not leave a name without its content.
+    file.sync_all().map_err(failed)?;
     drop(file);
     fs::rename(&temporary, &target).map_err(failed)?;
     guard.0 = None;
@@ -78,6 +118,14 @@ mod tests {
         let path = std::env::temp_dir().join(format!("lawson-file-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         path
+    }
+
+    #[test]
+    fn a_text_is_read_up_to_its_limit_and_no_further() {
+        assert_eq!(read_text_within(&b"abc"[..], 3).unwrap(), "abc");
+        assert_eq!(read_text_within(&b"abcd"[..], 3).unwrap_err().code(), Code::Budget);
+        assert_eq!(read_text_within(io::repeat(b'a'), 3).unwrap_err().code(), Code::Budget);
+        assert_eq!(read_text_within(&b"a\xff"[..], 3).unwrap_err().code(), Code::FileFormat);
     }
 
     #[test]
