@@ -432,3 +432,22 @@ fn an_error_names_the_node_that_made_it() {
     let error = run(&g, &[Value::Sequence(vec![]), scalar(0i64)], &Options::default()).unwrap_err();
     assert!(error.to_string().contains("%taken"), "{error}");
 }
+
+#[test]
+fn a_loop_over_large_tensors_takes_steps_for_its_elements() {
+    let g = graph(&[Type::tensor(DType::F32, [1 << 16])], |b, x| {
+        b.while_loop(
+            &[x[0]],
+            &[],
+            |b, _| b.constant(HostTensor::scalar(true)),
+            |b, v| Ok(vec![b.add(v[0], v[0])?]),
+        )
+    });
+    let x = HostTensor::zeros(DType::F32, &[1 << 16]).unwrap();
+    let count = |options: &Options| {
+        let error = run(&g, &[x.clone().into()], options).unwrap_err();
+        assert_eq!(error.code(), Code::Budget, "{error}");
+    };
+    // Three tensors of 2^16 elements are read or written in each iteration, and a step is at most 2^8 elements.
+    count(&Options { max_steps: 10 * 3 * (1 << 8), ..Options::default() });
+}

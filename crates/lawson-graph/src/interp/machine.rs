@@ -47,8 +47,6 @@ pub(super) struct Machine<'a, M: Mode> {
 const MAX_DEPTH: usize = 64;
 /// So many products, or other work of that kind, count as one step.
 const WORK_PER_STEP: u128 = 1024;
-/// What reading or writing an element is worth in products: it is converted, copied, allocated.
-const ELEMENT_WORK: u128 = 4;
 /// What a run of a sub-graph or a composite is worth beside its nodes, and each of its values, used or not.
 const GRAPH_WORK: u128 = 4 * WORK_PER_STEP;
 const VALUE_WORK: u128 = 32;
@@ -219,7 +217,7 @@ impl<'a, M: Mode> Machine<'a, M> {
             operands.push(self.fetch(slots, uses, *id)?);
         }
         let given: u128 = operands.iter().map(Item::elements).sum();
-        self.charge(given.saturating_mul(ELEMENT_WORK))?;
+        self.charge(given.saturating_mul(M::ELEMENT_WORK))?;
         if let Some(items) = self.arrange(graph, node, &operands)? {
             return self.checked(graph, node, items);
         }
@@ -232,7 +230,7 @@ impl<'a, M: Mode> Machine<'a, M> {
             };
             let result = self.bindings.eval_shape(&t.shape)?;
             leases.push((t.dtype, self.pool.lease::<M>(t.dtype, &result)?));
-            self.charge((count(&result) as u128).saturating_mul(ELEMENT_WORK))?;
+            self.charge((count(&result) as u128).saturating_mul(M::ELEMENT_WORK))?;
             sizes.push(result);
         }
         let empty = sizes.iter().all(|s| s.contains(&0));

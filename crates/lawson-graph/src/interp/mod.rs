@@ -45,7 +45,7 @@ use plain::Plain;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How many steps a run may take, about a million a second: one a node and an iteration, a few a run of a
-    /// sub-graph, one for every 256 elements or 1024 products.
+    /// sub-graph, one for every 1024 products and for every 256 elements (32 in bounded mode).
     pub max_steps: u64,
     /// How many bytes the elements of live values may take as they are computed on, which is more than in memory:
     /// 8 bytes a float and 16 an integer in plain mode, three to four times that in bounded mode.

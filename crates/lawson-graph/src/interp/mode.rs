@@ -13,6 +13,9 @@ pub(super) trait Mode: Copy + fmt::Debug + Send + Sync + 'static {
     type Float: Real<Int = Self::Int>;
     /// An element of an integer or bool tensor.
     type Int: Whole<Float = Self::Float>;
+
+    /// What reading or writing an element is worth in products: it is converted, computed, copied, allocated.
+    const ELEMENT_WORK: u128;
 }
 
 /// One element of a tensor of numbers.

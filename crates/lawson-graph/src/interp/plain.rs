@@ -15,6 +15,8 @@ pub(super) struct Plain;
 impl Mode for Plain {
     type Float = f64;
     type Int = i128;
+
+    const ELEMENT_WORK: u128 = 4;
 }
 
 /// A monoid over plain elements.

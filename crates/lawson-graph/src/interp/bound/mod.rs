@@ -37,4 +37,6 @@ pub(super) struct Bounds;
 impl Mode for Bounds {
     type Float = FloatBound;
     type Int = IntBound;
+
+    const ELEMENT_WORK: u128 = 32;
 }
