@@ -80,6 +80,7 @@ impl Pipeline {
             "common-subexpressions",
             "order-operands",
             "simplify",
+            "common-subexpressions",
             "dead-code",
         ])
         .unwrap_or_else(|_| Pipeline::new(Vec::new()))

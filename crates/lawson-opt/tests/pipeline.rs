@@ -5,7 +5,7 @@
 
 use lawson_graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson_graph::{Builder, Code, DType, Graph, Patch, Registry, Result, Type, ValueId, interp};
-use lawson_opt::{Pass, Pipeline, RunOptions, Verdict, Verify, bisect};
+use lawson_opt::{Pass, Pipeline, RunOptions, Verdict, Verify, bisect, canonical_form};
 use std::sync::Arc;
 
 /// Checks that the pipeline keeps the results; returns how many elements were compared, and how many left undetermined.
@@ -59,6 +59,18 @@ fn random_graphs_keep_their_results() {
         compared > 4 * undetermined,
         "{compared} compared, but {undetermined} undetermined: the test says little"
     );
+}
+
+#[test]
+fn running_the_pipeline_again_changes_nothing() {
+    let pipeline = Pipeline::standard();
+    for seed in 0..500 {
+        let graph = random_graph(&mut Rng::new(seed), &GraphShape::default()).unwrap();
+        let once = pipeline.run(&graph).unwrap();
+        let twice = pipeline.run(&once).unwrap();
+        let (once, twice) = (canonical_form(&once).unwrap(), canonical_form(&twice).unwrap());
+        assert_eq!(once.to_string(), twice.to_string(), "seed {seed}");
+    }
 }
 
 #[test]
