@@ -271,6 +271,14 @@ fn loops_without_end_are_stopped() {
 }
 
 #[test]
+fn what_would_take_all_memory_is_refused_before_it_does() {
+    let folder = Folder::new();
+    let huge = "lawson 1\ngraph @g() -> (y: f32[1000000000]) {\n  %y = iota {dtype = f32, shape = [1000000000], axis = 0}\n  return %y\n}\n";
+    fails(&folder.pipe(&["run", "-"], huge), 1, "E0404");
+    fails(&folder.run(&["list", "random", "--depth", "100000", "--size", "100000", "--inline"]), 1, "E0404");
+}
+
+#[test]
 fn run_exact_prints_bounds() {
     let folder = Folder::new();
     folder.file(
