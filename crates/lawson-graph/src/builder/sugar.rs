@@ -53,6 +53,8 @@ unary! {
     rsqrt => Rsqrt,
     /// `e^x`
     exp => Exp,
+    /// `2^x`
+    exp2 => Exp2,
     /// The natural logarithm.
     log => Log,
     /// `log(1 + x)`

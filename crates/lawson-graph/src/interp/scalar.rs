@@ -20,6 +20,7 @@ pub(super) fn unary_float(kind: UnaryKind, x: f64) -> f64 {
         UnaryKind::Sqrt => x.sqrt(),
         UnaryKind::Rsqrt => 1.0 / x.sqrt(),
         UnaryKind::Exp => x.exp(),
+        UnaryKind::Exp2 => x.exp2(),
         UnaryKind::Expm1 => x.exp_m1(),
         UnaryKind::Log => x.ln(),
         UnaryKind::Log1p => x.ln_1p(),

@@ -32,6 +32,8 @@ keywords! {
         Rsqrt = "rsqrt",
         /// `e^x`.
         Exp = "exp",
+        /// `2^x`.
+        Exp2 = "exp2",
         /// `e^x - 1`, accurate near 0.
         Expm1 = "expm1",
         /// The natural logarithm.

@@ -112,7 +112,7 @@ pub(super) fn apply(kind: UnaryKind, x: FloatBound, dtype: DType) -> FloatBound 
     };
     match kind {
         // A result that underflows is a zero, but never below.
-        UnaryKind::Exp | UnaryKind::Rsqrt => range.not_negative(),
+        UnaryKind::Exp | UnaryKind::Exp2 | UnaryKind::Rsqrt => range.not_negative(),
         _ => range,
     }
     .rounded(dtype)
