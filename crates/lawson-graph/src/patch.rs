@@ -7,7 +7,7 @@
 use crate::builder::Builder;
 use crate::dim::{Facts, Symbol};
 use crate::dtype::DType;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::graph::{Def, Graph, Node, NodeId, Output, ValueId, ValueInfo};
 use crate::op::{Op, same_type};
 use crate::types::{Shape, Type};
@@ -59,11 +59,6 @@ impl Patch {
     /// Whether applying it would change nothing.
     pub fn is_empty(&self) -> bool {
         self.replacements().next().is_none() && self.removed.is_empty()
-    }
-
-    /// How many uses it redirects, nodes it adds and nodes it removes.
-    pub fn size(&self) -> (usize, usize, usize) {
-        (self.replacements().count(), self.nodes.len(), self.removed.len())
     }
 
     fn replacements(&self) -> impl Iterator<Item = (ValueId, ValueId)> {
@@ -284,14 +279,5 @@ impl Rebuild<'_> {
         }
         self.graph.nodes.push(Node { op, inputs, outputs });
         Ok(())
-    }
-}
-
-impl Graph {
-    /// An error about a pass that broke this graph.
-    pub fn broken_by(pass: &str, error: Error) -> Error {
-        Error::new(Code::PassFailed, format!("the pass `{pass}` left an invalid graph: {}", error.message()))
-            .at(crate::error::Place::Pass(pass.to_string()))
-            .help("this is a bug in Lawson; please report it with the graph")
     }
 }

@@ -82,11 +82,6 @@ impl Instance {
         (0..rank).map(|_| self.dim()).collect()
     }
 
-    /// A shape of that rank with constant sizes of at least 1.
-    pub fn sizes(&mut self, rank: usize) -> Shape {
-        (0..rank).map(|_| self.size()).collect()
-    }
-
     /// A shape of a random rank up to 4.
     pub fn any_shape(&mut self) -> Shape {
         let rank = self.rng.below(5);

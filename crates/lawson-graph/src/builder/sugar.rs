@@ -173,16 +173,6 @@ impl Builder<'_> {
         self.broadcast_to(s, t.shape)
     }
 
-    /// The least value of a dtype that `max` starts from: -inf, or the least finite one.
-    pub fn lowest(&mut self, dtype: DType) -> Result<ValueId> {
-        let tensor = match dtype.int_range() {
-            Some((lo, _)) => HostTensor::from_ints(dtype, &[], &[lo])?,
-            None if dtype.has_infinity() => HostTensor::from_floats(dtype, &[], &[f64::NEG_INFINITY])?,
-            None => HostTensor::from_floats(dtype, &[], &[-dtype.max_finite().unwrap_or(0.0)])?,
-        };
-        self.constant(tensor)
-    }
-
     /// A unary primitive.
     pub fn unary(&mut self, kind: UnaryKind, x: ValueId) -> Result<ValueId> {
         self.op1(Op::Unary(kind), &[x])

@@ -4,7 +4,7 @@
 //! the result dtype), and the result is rounded once.
 
 use super::infer::{Accept, Infer};
-use super::reduce::{window_count, window_extent};
+use super::reduce::window_count;
 use super::view::dilated;
 use crate::attributes;
 use crate::dim::Dim;
@@ -186,7 +186,7 @@ impl Convolve {
             cx.check_nonnegative("high", &self.high[i])?;
             let body = dilated(cx, &x.shape[2 + i], self.input_dilation[i]);
             let padded = body + self.low[i].clone() + self.high[i].clone();
-            let window = window_extent(cx, &w.shape[2 + i], self.kernel_dilation[i]);
+            let window = dilated(cx, &w.shape[2 + i], self.kernel_dilation[i]);
             shape.push(window_count(cx, &padded, &window, self.stride[i]));
         }
         cx.result(dtype, Shape::from(shape))

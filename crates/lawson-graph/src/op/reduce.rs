@@ -1,7 +1,6 @@
 //! Primitives that combine many elements by a monoid: reduce, window reduce, cumulative; and sort.
 
 use super::infer::{Accept, Infer};
-use super::view::dilated;
 use crate::dim::Dim;
 use crate::error::Result;
 use crate::types::{Shape, Type};
@@ -165,9 +164,4 @@ impl Sort {
         }
         Ok(cx.inputs.iter().map(|t| (*t).clone()).collect())
     }
-}
-
-/// The extent of a window of `size` elements that stand `dilation` apart.
-pub(super) fn window_extent(cx: Infer<'_>, size: &Dim, dilation: i64) -> Dim {
-    dilated(cx, size, dilation)
 }
