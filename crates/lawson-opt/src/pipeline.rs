@@ -67,23 +67,25 @@ impl Pipeline {
     /// What `compile` runs on every graph: composites are used where they help, then decomposed; at the end only
     /// primitives are left, each in its simplest form.
     pub fn standard() -> Pipeline {
-        Pipeline::from_names(&[
-            "dead-code",
-            "simplify",
-            "fold-constants",
-            "fold-batch-norm",
-            "decompose",
-            "common-subexpressions",
-            "simplify",
-            "dead-code",
-            "fold-constants",
-            "common-subexpressions",
-            "order-operands",
-            "simplify",
-            "common-subexpressions",
-            "dead-code",
+        use passes::{
+            CommonSubexpressions, DeadCode, Decompose, FoldBatchNorm, FoldConstants, OrderOperands, Simplify,
+        };
+        Pipeline::new(vec![
+            Arc::new(DeadCode),
+            Arc::new(Simplify),
+            Arc::new(FoldConstants::default()),
+            Arc::new(FoldBatchNorm),
+            Arc::new(Decompose),
+            Arc::new(CommonSubexpressions),
+            Arc::new(Simplify),
+            Arc::new(DeadCode),
+            Arc::new(FoldConstants::default()),
+            Arc::new(CommonSubexpressions),
+            Arc::new(OrderOperands),
+            Arc::new(Simplify),
+            Arc::new(CommonSubexpressions),
+            Arc::new(DeadCode),
         ])
-        .unwrap_or_else(|_| Pipeline::new(Vec::new()))
     }
 
     fn from_names(names: &[&str]) -> Result<Pipeline> {

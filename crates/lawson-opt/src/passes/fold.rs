@@ -1,6 +1,6 @@
 //! Constant folding: nodes whose operands are all constants are computed now, by the reference interpreter.
 //!
-//! Bounded in size and time: a node is folded only if its result is small, or no larger than what it replaces, and the
+//! Bounded in size and time: a node is folded only if its operands and its result are small, and the
 //! elements computed by one run of the pass stay within a budget. Broadcasts and iotas are never folded: as they are,
 //! they cost nothing, and rules see through them.
 
