@@ -1,0 +1,411 @@
+//! Index expressions: sums of atoms with coefficients in the kernel's parameters.
+//!
+//! An [`Index`] is `constant + Σ coefficient·atom`. The constant and the coefficients are [`Dim`]s, so they may mention the
+//! symbolic dimensions that are the kernel's parameters; the atoms are axes, and quotients, remainders, minima and
+//! maxima of indices. Almost every index of a kernel is affine in its axes, and then its terms are just that: a coefficient an axis.
+//! What else may be said of an index (its range, what a quotient simplifies to) depends on the ranges of the axes and is
+//! the business of `range.rs`.
+
+use crate::tree::AxisId;
+use lawson_graph::{Dim, Symbol};
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Add, Mul, Sub};
+
+/// A sum of atoms with coefficients, canonical: atoms in order, none twice, no coefficient 0.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Index {
+    constant: Dim,
+    terms: Vec<(Atom, Dim)>,
+}
+
+/// What an index is a sum of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Atom {
+    /// The value of an axis.
+    Axis(AxisId),
+    /// The quotient, rounded down.
+    Div(Box<Index>, Dim),
+    /// The remainder, at least 0.
+    Mod(Box<Index>, Dim),
+    /// The least of several.
+    Min(Vec<Index>),
+    /// The greatest of several.
+    Max(Vec<Index>),
+}
+
+fn compare_dims(a: &Dim, b: &Dim) -> Ordering {
+    match (a.as_const(), b.as_const()) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.to_string().cmp(&b.to_string()),
+    }
+}
+
+fn compare_indices(a: &[Index], b: &[Index]) -> Ordering {
+    let unequal = a.iter().zip(b).map(|(a, b)| a.structural_cmp(b)).find(|o| o.is_ne());
+    unequal.unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+impl Atom {
+    fn structural_cmp(&self, other: &Atom) -> Ordering {
+        fn rank(a: &Atom) -> u8 {
+            match a {
+                Atom::Axis(_) => 0,
+                Atom::Div(..) => 1,
+                Atom::Mod(..) => 2,
+                Atom::Min(_) => 3,
+                Atom::Max(_) => 4,
+            }
+        }
+        match (self, other) {
+            (Atom::Axis(a), Atom::Axis(b)) => a.cmp(b),
+            (Atom::Div(a, d), Atom::Div(b, e)) | (Atom::Mod(a, d), Atom::Mod(b, e)) => {
+                a.structural_cmp(b).then_with(|| compare_dims(d, e))
+            }
+            (Atom::Min(a), Atom::Min(b)) | (Atom::Max(a), Atom::Max(b)) => compare_indices(a, b),
+            _ => rank(self).cmp(&rank(other)),
+        }
+    }
+}
+
+impl Index {
+    /// A constant, which may mention parameters.
+    pub fn constant(value: impl Into<Dim>) -> Index {
+        Index { constant: value.into(), terms: Vec::new() }
+    }
+
+    /// The value of an axis.
+    pub fn axis(axis: AxisId) -> Index {
+        Index::atom(Atom::Axis(axis))
+    }
+
+    /// An atom alone.
+    pub fn atom(atom: Atom) -> Index {
+        Index { constant: Dim::ZERO, terms: vec![(atom, Dim::ONE)] }
+    }
+
+    /// The part that mentions no axis.
+    pub fn offset(&self) -> &Dim {
+        &self.constant
+    }
+
+    /// Atoms and their coefficients, in order.
+    pub fn terms(&self) -> &[(Atom, Dim)] {
+        &self.terms
+    }
+
+    /// The value, if it mentions neither axes nor parameters.
+    pub fn as_const(&self) -> Option<i64> {
+        if self.terms.is_empty() { self.constant.as_const() } else { None }
+    }
+
+    /// The value, if it mentions no axis.
+    pub fn as_dim(&self) -> Option<&Dim> {
+        self.terms.is_empty().then_some(&self.constant)
+    }
+
+    /// The axis, if it is one alone.
+    pub fn as_axis(&self) -> Option<AxisId> {
+        match self.terms.as_slice() {
+            [(Atom::Axis(a), c)] if c.is(1) && self.constant.is(0) => Some(*a),
+            _ => None,
+        }
+    }
+
+    /// Whether it is this number.
+    pub fn is(&self, value: i64) -> bool {
+        self.as_const() == Some(value)
+    }
+
+    /// The quotient by a positive number, rounded down.
+    pub fn floor_div(self, divisor: impl Into<Dim>) -> Index {
+        let divisor = divisor.into();
+        match self.as_dim() {
+            _ if divisor.is(1) => self,
+            Some(d) => Index::constant(d.floor_div(&divisor)),
+            None => Index::atom(Atom::Div(Box::new(self), divisor)),
+        }
+    }
+
+    /// The remainder by a positive number, at least 0.
+    pub fn modulo(self, divisor: impl Into<Dim>) -> Index {
+        let divisor = divisor.into();
+        match self.as_dim() {
+            _ if divisor.is(1) => Index::constant(0),
+            Some(d) => Index::constant(d.modulo(&divisor)),
+            None => Index::atom(Atom::Mod(Box::new(self), divisor)),
+        }
+    }
+
+    /// The lesser of two.
+    pub fn min(self, other: Index) -> Index {
+        match (&self, &other) {
+            (a, b) if a == b => self,
+            (a, b) => match (a.as_dim(), b.as_dim()) {
+                (Some(a), Some(b)) => Index::constant(a.min(b)),
+                _ => Index::extremum(self, other, Atom::Min),
+            },
+        }
+    }
+
+    /// The greater of two.
+    pub fn max(self, other: Index) -> Index {
+        match (&self, &other) {
+            (a, b) if a == b => self,
+            (a, b) => match (a.as_dim(), b.as_dim()) {
+                (Some(a), Some(b)) => Index::constant(a.max(b)),
+                _ => Index::extremum(self, other, Atom::Max),
+            },
+        }
+    }
+
+    fn extremum(a: Index, b: Index, make: fn(Vec<Index>) -> Atom) -> Index {
+        let mut members = vec![a, b];
+        members.sort_by(Index::structural_cmp);
+        Index::atom(make(members))
+    }
+
+    /// An order on expressions, not on their values.
+    pub(crate) fn structural_cmp(&self, other: &Index) -> Ordering {
+        for ((a, c), (b, d)) in self.terms.iter().zip(&other.terms) {
+            let order = a.structural_cmp(b).then_with(|| compare_dims(c, d));
+            if order.is_ne() {
+                return order;
+            }
+        }
+        self.terms.len().cmp(&other.terms.len()).then_with(|| compare_dims(&self.constant, &other.constant))
+    }
+
+    /// Adds `coefficient · atom`.
+    pub fn add_term(&mut self, atom: Atom, coefficient: Dim) {
+        if coefficient.is(0) {
+            return;
+        }
+        match self.terms.binary_search_by(|(a, _)| a.structural_cmp(&atom)) {
+            Ok(i) => {
+                let sum = self.terms[i].1.clone() + coefficient;
+                if sum.is(0) {
+                    self.terms.remove(i);
+                } else {
+                    self.terms[i].1 = sum;
+                }
+            }
+            Err(i) => self.terms.insert(i, (atom, coefficient)),
+        }
+    }
+
+    /// Adds `factor · other`.
+    pub fn add_scaled(&mut self, other: &Index, factor: &Dim) {
+        if factor.is(0) {
+            return;
+        }
+        let one = factor.is(1);
+        let scaled = |d: &Dim| if one { d.clone() } else { d.clone() * factor.clone() };
+        for (atom, c) in &other.terms {
+            self.add_term(atom.clone(), scaled(c));
+        }
+        self.constant = self.constant.clone() + scaled(&other.constant);
+    }
+
+    /// `self · factor`.
+    pub fn scaled(&self, factor: &Dim) -> Index {
+        let mut out = Index::constant(0);
+        out.add_scaled(self, factor);
+        out
+    }
+
+    /// With every axis for which `replace` gives an index replaced by it, at all depths.
+    pub fn substitute(&self, replace: &impl Fn(AxisId) -> Option<Index>) -> Index {
+        let mut out = Index::constant(self.constant.clone());
+        let inside = |i: &Index| i.substitute(replace);
+        for (atom, c) in &self.terms {
+            let value = match atom {
+                Atom::Axis(a) => match replace(*a) {
+                    Some(i) => i,
+                    None => {
+                        out.add_term(atom.clone(), c.clone());
+                        continue;
+                    }
+                },
+                Atom::Div(i, d) => inside(i).floor_div(d.clone()),
+                Atom::Mod(i, d) => inside(i).modulo(d.clone()),
+                Atom::Min(m) => m.iter().map(inside).reduce(Index::min).unwrap_or_else(|| Index::constant(0)),
+                Atom::Max(m) => m.iter().map(inside).reduce(Index::max).unwrap_or_else(|| Index::constant(0)),
+            };
+            out.add_scaled(&value, c);
+        }
+        out
+    }
+
+    /// Calls `visit` with every axis, at all depths.
+    pub fn visit_axes(&self, visit: &mut impl FnMut(AxisId)) {
+        for (atom, _) in &self.terms {
+            match atom {
+                Atom::Axis(a) => visit(*a),
+                Atom::Div(i, _) | Atom::Mod(i, _) => i.visit_axes(visit),
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_axes(visit)),
+            }
+        }
+    }
+
+    /// Whether it mentions an axis.
+    pub fn mentions(&self, axis: AxisId) -> bool {
+        let mut found = false;
+        self.visit_axes(&mut |a| found |= a == axis);
+        found
+    }
+
+    /// Calls `visit` with every parameter, at all depths.
+    pub fn visit_parameters(&self, visit: &mut impl FnMut(&Symbol)) {
+        self.constant.visit_symbols(&mut |s| visit(s));
+        for (atom, c) in &self.terms {
+            c.visit_symbols(&mut |s| visit(s));
+            match atom {
+                Atom::Axis(_) => {}
+                Atom::Div(i, d) | Atom::Mod(i, d) => {
+                    i.visit_parameters(visit);
+                    d.visit_symbols(&mut |s| visit(s));
+                }
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_parameters(visit)),
+            }
+        }
+    }
+
+    /// Its value for these values of axes and parameters; `None` if one is missing.
+    pub fn eval(
+        &self,
+        axis: &impl Fn(AxisId) -> Option<i64>,
+        parameter: &impl Fn(&Symbol) -> Option<i64>,
+    ) -> Option<i64> {
+        let mut sum = self.constant.eval(parameter)?;
+        for (atom, c) in &self.terms {
+            let value = match atom {
+                Atom::Axis(a) => axis(*a)?,
+                Atom::Div(i, d) => i.eval(axis, parameter)?.checked_div_euclid(d.eval(parameter)?)?,
+                Atom::Mod(i, d) => i.eval(axis, parameter)?.checked_rem_euclid(d.eval(parameter)?)?,
+                Atom::Min(m) | Atom::Max(m) => {
+                    let mut values = Vec::with_capacity(m.len());
+                    for i in m {
+                        values.push(i.eval(axis, parameter)?);
+                    }
+                    if matches!(atom, Atom::Min(_)) {
+                        values.into_iter().min()?
+                    } else {
+                        values.into_iter().max()?
+                    }
+                }
+            };
+            sum = sum.checked_add(value.checked_mul(c.eval(parameter)?)?)?;
+        }
+        Some(sum)
+    }
+
+    /// As text, with axes named by `name`.
+    pub fn display<'a>(&'a self, name: &'a dyn Fn(AxisId) -> String) -> impl fmt::Display + 'a {
+        Named { index: self, name }
+    }
+}
+
+impl From<AxisId> for Index {
+    fn from(axis: AxisId) -> Index {
+        Index::axis(axis)
+    }
+}
+
+impl From<i64> for Index {
+    fn from(value: i64) -> Index {
+        Index::constant(value)
+    }
+}
+
+impl From<Dim> for Index {
+    fn from(value: Dim) -> Index {
+        Index::constant(value)
+    }
+}
+
+impl<T: Into<Index>> Add<T> for Index {
+    type Output = Index;
+    fn add(mut self, other: T) -> Index {
+        self.add_scaled(&other.into(), &Dim::ONE);
+        self
+    }
+}
+
+impl<T: Into<Index>> Sub<T> for Index {
+    type Output = Index;
+    fn sub(mut self, other: T) -> Index {
+        self.add_scaled(&other.into(), &Dim::from(-1));
+        self
+    }
+}
+
+impl<T: Into<Dim>> Mul<T> for Index {
+    type Output = Index;
+    fn mul(self, factor: T) -> Index {
+        self.scaled(&factor.into())
+    }
+}
+
+struct Named<'a> {
+    index: &'a Index,
+    name: &'a dyn Fn(AxisId) -> String,
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |index| Named { index, name: self.name };
+        let mut first = true;
+        for (atom, c) in &self.index.terms {
+            let (sign, c) = match c.as_const() {
+                Some(v) if v < 0 => ("-", Dim::from(v.wrapping_neg())),
+                _ => ("+", c.clone()),
+            };
+            match (first, sign) {
+                (true, "-") => write!(f, "-")?,
+                (true, _) => {}
+                (false, sign) => write!(f, " {sign} ")?,
+            }
+            first = false;
+            match atom {
+                Atom::Axis(a) => write!(f, "{}", (self.name)(*a))?,
+                Atom::Div(i, d) => write!(f, "({})/({d})", named(i))?,
+                Atom::Mod(i, d) => write!(f, "({})%({d})", named(i))?,
+                Atom::Min(m) | Atom::Max(m) => {
+                    write!(f, "{}(", if matches!(atom, Atom::Min(_)) { "min" } else { "max" })?;
+                    for (i, m) in m.iter().enumerate() {
+                        write!(f, "{}{}", if i > 0 { ", " } else { "" }, named(m))?;
+                    }
+                    write!(f, ")")?;
+                }
+            }
+            match c.as_const() {
+                Some(1) => {}
+                Some(v) => write!(f, "*{v}")?,
+                None => write!(f, "*({c})")?,
+            }
+        }
+        match self.index.constant.as_const() {
+            Some(0) if !first => Ok(()),
+            Some(v) if first => write!(f, "{v}"),
+            Some(v) if v < 0 => write!(f, " - {}", v.unsigned_abs()),
+            Some(v) => write!(f, " + {v}"),
+            None if first => write!(f, "({})", self.index.constant),
+            None => write!(f, " + ({})", self.index.constant),
+        }
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.display(&|a| format!("a{}", a.0)), f)
+    }
+}
+
+impl fmt::Debug for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Index::atom(self.clone()), f)
+    }
+}

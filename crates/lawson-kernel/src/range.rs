@@ -1,0 +1,383 @@
+//! What the loops around a place say about indices there: ranges, simplification, proofs.
+//!
+//! [`Scope`] holds, for every axis whose loop is entered, the interval of its values and a number that divides them
+//! all. That is enough to simplify almost every quotient and remainder that layouts and reshapes bring in. What
+//! intervals cannot show, because parameters are involved, is left to the prover of the graph level: every axis
+//! becomes a symbol with facts about it.
+
+use crate::expr::Condition;
+use crate::index::{Atom, Index};
+use crate::tree::{AxisId, For, Kernel};
+use lawson_graph::{Dim, Fact, Relation};
+
+/// The values that an axis takes: `lo <= value <= hi`, all multiples of `multiple`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// The least value.
+    pub lo: i64,
+    /// The greatest value, if there is one that does not depend on parameters.
+    pub hi: Option<i64>,
+    /// What divides every value.
+    pub multiple: i64,
+}
+
+/// The loops entered, from the root.
+#[derive(Clone, Debug)]
+pub struct Scope<'k> {
+    kernel: &'k Kernel,
+    ranges: Vec<Option<Range>>,
+    /// The bounds as written, for the prover: axis, begin, end (exclusive), step.
+    bounds: Vec<(AxisId, Index, Index, i64)>,
+}
+
+/// What was known of an axis before its loop was entered.
+#[derive(Debug)]
+pub struct Left(AxisId, Option<Range>);
+
+/// Whether something holds everywhere, nowhere, or depends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Truth {
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+    /// It depends, or is not known.
+    Sometimes,
+}
+
+impl<'k> Scope<'k> {
+    /// Outside all loops.
+    pub fn new(kernel: &'k Kernel) -> Scope<'k> {
+        Scope { kernel, ranges: vec![None; kernel.axes.len()], bounds: Vec::new() }
+    }
+
+    /// What is known of an axis.
+    pub fn range(&self, axis: AxisId) -> Option<Range> {
+        self.ranges[axis.0 as usize]
+    }
+
+    /// Enters a loop; give the result to [`Scope::leave`].
+    pub fn enter(&mut self, f: &For) -> Left {
+        let begin = self.simplify(&self.kernel.resolve(&f.begin));
+        let end = self.simplify(&self.kernel.resolve(&f.end));
+        let lo = self.interval(&begin).0.unwrap_or(i64::MIN / 4);
+        let mut hi = self.interval(&end).1.map(|e| e - 1);
+        let multiple = if self.divides(&begin, f.step) { f.step } else { 1 };
+        if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
+            // The last value that is reached.
+            *h = b + (*h - b).div_euclid(f.step) * f.step;
+        }
+        self.bounds.push((f.axis, begin, end, f.step));
+        let left = Left(f.axis, self.ranges[f.axis.0 as usize]);
+        self.ranges[f.axis.0 as usize] = Some(Range { lo, hi, multiple });
+        left
+    }
+
+    /// Leaves the loop entered last.
+    pub fn leave(&mut self, left: Left) {
+        self.bounds.pop();
+        self.ranges[left.0.0 as usize] = left.1;
+    }
+
+    /// Fixes an axis at one value until it is fixed again or its loop is left: one iteration of an unrolled loop.
+    pub fn fix(&mut self, axis: AxisId, value: i64) {
+        self.ranges[axis.0 as usize] =
+            Some(Range { lo: value, hi: Some(value), multiple: value.abs().max(1) });
+    }
+
+    fn dim_interval(&self, d: &Dim) -> (Option<i64>, Option<i64>) {
+        match d.as_const() {
+            Some(c) => (Some(c), Some(c)),
+            None => self.kernel.facts.bounds(d),
+        }
+    }
+
+    /// Bounds of an index, inclusive; `None` where none is known. Derived axes must have been resolved.
+    pub fn interval(&self, index: &Index) -> (Option<i64>, Option<i64>) {
+        let (mut lo, mut hi) = self.dim_interval(index.offset());
+        for (atom, c) in index.terms() {
+            let a = self.atom_interval(atom);
+            let (l, h) = match c.as_const() {
+                Some(c) if c >= 0 => (times(a.0, c), times(a.1, c)),
+                Some(c) => (times(a.1, c), times(a.0, c)),
+                // A coefficient in parameters: only signs can be told.
+                None => {
+                    let c = self.dim_interval(c);
+                    match (a.0, a.1, c.0, c.1) {
+                        (Some(al), ah, Some(cl), ch) if al >= 0 && cl >= 0 => {
+                            (al.checked_mul(cl), ah.zip(ch).and_then(|(a, c)| a.checked_mul(c)))
+                        }
+                        _ => (None, None),
+                    }
+                }
+            };
+            lo = lo.zip(l).and_then(|(a, b)| a.checked_add(b));
+            hi = hi.zip(h).and_then(|(a, b)| a.checked_add(b));
+        }
+        (lo, hi)
+    }
+
+    fn atom_interval(&self, atom: &Atom) -> (Option<i64>, Option<i64>) {
+        match atom {
+            Atom::Axis(a) => match self.range(*a) {
+                Some(r) => (Some(r.lo), r.hi),
+                None => (None, None),
+            },
+            Atom::Div(i, d) => {
+                let (lo, hi) = self.interval(i);
+                match d.as_const() {
+                    Some(d) if d > 0 => (lo.map(|v| v.div_euclid(d)), hi.map(|v| v.div_euclid(d))),
+                    _ => (lo.filter(|v| *v >= 0).map(|_| 0), hi.filter(|v| *v >= 0)),
+                }
+            }
+            Atom::Mod(_, d) => (Some(0), self.dim_interval(d).1.map(|v| v - 1)),
+            Atom::Min(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
+                let first = acc == (None, None);
+                let low = if first { lo } else { acc.0.zip(lo).map(|(a, b)| a.min(b)) };
+                (low, [acc.1, hi].into_iter().flatten().min())
+            }),
+            Atom::Max(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
+                let first = acc == (None, None);
+                let high = if first { hi } else { acc.1.zip(hi).map(|(a, b)| a.max(b)) };
+                ([acc.0, lo].into_iter().flatten().max(), high)
+            }),
+        }
+    }
+
+    /// Whether `k` divides every value of an index, as far as intervals and steps tell.
+    pub fn divides(&self, index: &Index, k: i64) -> bool {
+        if k == 1 {
+            return true;
+        }
+        let dim = |d: &Dim| match d.as_const() {
+            Some(c) => c % k == 0,
+            None => self.kernel.facts.is_multiple(d, k),
+        };
+        dim(index.offset())
+            && index.terms().iter().all(|(atom, c)| {
+                dim(c)
+                    || match (atom, c.as_const()) {
+                        (Atom::Axis(a), Some(c)) => self
+                            .range(*a)
+                            .is_some_and(|r| r.multiple.checked_mul(c).is_some_and(|v| v % k == 0)),
+                        (Atom::Min(m) | Atom::Max(m), Some(c)) => {
+                            k % c.abs().max(1) == 0 && m.iter().all(|i| self.divides(i, k / c.abs().max(1)))
+                        }
+                        _ => false,
+                    }
+            })
+    }
+
+    /// The same value, simpler: axes with one value become it, quotients and remainders split off what is whole.
+    pub fn simplify(&self, index: &Index) -> Index {
+        let plain = index.terms().iter().all(|(a, _)| match a {
+            Atom::Axis(a) => self.range(*a).is_none_or(|r| Some(r.lo) != r.hi),
+            _ => false,
+        });
+        if plain {
+            return index.clone();
+        }
+        let mut out = Index::constant(index.offset().clone());
+        for (atom, c) in index.terms() {
+            match atom {
+                Atom::Axis(a) => match self.range(*a) {
+                    Some(r) if Some(r.lo) == r.hi => out.add_scaled(&Index::constant(r.lo), c),
+                    _ => out.add_term(atom.clone(), c.clone()),
+                },
+                Atom::Div(i, d) => self.add_quotient(&mut out, &self.simplify(i), d, c),
+                Atom::Mod(i, d) => out.add_scaled(&self.remainder(&self.simplify(i), d), c),
+                Atom::Min(m) => out.add_scaled(&self.extremum(m, Index::min, |a, b| (b, a)), c),
+                Atom::Max(m) => out.add_scaled(&self.extremum(m, Index::max, |a, b| (a, b)), c),
+            }
+        }
+        out
+    }
+
+    /// Drops members that another always beats: `order` gives (the one that must be greater, the lesser).
+    fn extremum(
+        &self,
+        members: &[Index],
+        join: fn(Index, Index) -> Index,
+        order: fn(Index, Index) -> (Index, Index),
+    ) -> Index {
+        let mut kept: Vec<Index> = Vec::new();
+        'members: for m in members {
+            let m = self.simplify(m);
+            let beats = |a: &Index, b: &Index| {
+                let (greater, lesser) = order(a.clone(), b.clone());
+                self.interval(&(greater - lesser)).0.is_some_and(|v| v >= 0)
+            };
+            if kept.iter().any(|k| beats(k, &m)) {
+                continue 'members;
+            }
+            kept.retain(|k| !beats(&m, k));
+            kept.push(m);
+        }
+        kept.into_iter().reduce(join).unwrap_or_else(|| Index::constant(0))
+    }
+
+    /// Splits `index` into what `d` divides and the rest.
+    fn split(&self, index: &Index, d: i64) -> (Index, Index) {
+        let mut whole = Index::constant(0);
+        let mut rest = Index::constant(0);
+        for (atom, c) in index.terms() {
+            let term = Index::atom(atom.clone()).scaled(c);
+            if self.divides(&term, d) {
+                whole.add_scaled(&term, &Dim::ONE);
+            } else {
+                rest.add_scaled(&term, &Dim::ONE);
+            }
+        }
+        match index.offset().as_const() {
+            Some(c) => {
+                whole = whole + (c.div_euclid(d) * d);
+                rest = rest + c.rem_euclid(d);
+            }
+            None if self.kernel.facts.is_multiple(index.offset(), d) => {
+                whole = whole + index.offset().clone()
+            }
+            None => rest = rest + index.offset().clone(),
+        }
+        (whole, rest)
+    }
+
+    /// Adds `c · floor(index / d)`.
+    fn add_quotient(&self, out: &mut Index, index: &Index, d: &Dim, c: &Dim) {
+        let Some(k) = d.as_const() else {
+            if self.within(index, d) != Truth::Always {
+                out.add_scaled(&index.clone().floor_div(d.clone()), c);
+            }
+            return;
+        };
+        let (whole, rest) = self.split(index, k);
+        for (atom, coefficient) in whole.terms() {
+            // c · (coefficient · atom / k), exactly
+            let divided = [(coefficient, c), (c, coefficient)].into_iter().find_map(|(a, b)| {
+                let q = a.floor_div(&Dim::from(k));
+                (q.clone() * k == *a).then(|| q * b.clone())
+            });
+            match divided {
+                Some(scale) => out.add_term(atom.clone(), scale),
+                None => {
+                    let term = Index::atom(atom.clone()).scaled(coefficient);
+                    out.add_scaled(&term.floor_div(k), c);
+                }
+            }
+        }
+        out.add_scaled(&Index::constant(whole.offset().floor_div(d)), c);
+        if self.within(&rest, d) != Truth::Always {
+            out.add_scaled(&rest.floor_div(k), c);
+        }
+    }
+
+    fn remainder(&self, index: &Index, d: &Dim) -> Index {
+        let rest = match d.as_const() {
+            Some(k) => self.split(index, k).1,
+            None => index.clone(),
+        };
+        if self.within(&rest, d) == Truth::Always { rest } else { rest.modulo(d.clone()) }
+    }
+
+    /// Whether `0 <= index < end`, by intervals alone.
+    pub fn within(&self, index: &Index, end: &Dim) -> Truth {
+        let (lo, hi) = self.interval(index);
+        let (end_lo, end_hi) = self.dim_interval(end);
+        let below = hi.zip(end_lo).is_some_and(|(h, e)| h < e);
+        if lo.is_some_and(|v| v >= 0) && below {
+            Truth::Always
+        } else if hi.is_some_and(|v| v < 0) || lo.zip(end_hi).is_some_and(|(l, e)| l >= e) {
+            Truth::Never
+        } else {
+            Truth::Sometimes
+        }
+    }
+
+    /// Whether a condition holds here, by intervals alone.
+    pub fn holds(&self, condition: &Condition) -> Truth {
+        let index = self.simplify(&self.kernel.resolve(&condition.index));
+        self.within(&index, &condition.end)
+    }
+
+    /// Whether `0 <= index < end` follows from the loops entered, the parameters' facts and these conditions; slower and
+    /// stronger than [`Scope::within`].
+    pub fn proves_within(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
+        let index = self.simplify(&self.kernel.resolve(index));
+        if self.within(&index, end) == Truth::Always {
+            return true;
+        }
+        let mut facts = self.kernel.facts.clone();
+        for (axis, begin, end, step) in &self.bounds {
+            let symbol = Self::as_dim(&Index::axis(*axis));
+            let begin_dim = Self::as_dim(begin);
+            let mut known = Vec::new();
+            for begin in members(begin, |a| if let Atom::Max(m) = a { Some(m) } else { None }) {
+                known.push(Fact::new(symbol.clone(), Relation::Ge, Self::as_dim(&begin)));
+            }
+            for end in members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None }) {
+                let end_dim = Self::as_dim(&end);
+                if *step > 1 && facts.is_multiple(&(end_dim.clone() - begin_dim.clone()), *step) {
+                    known.push(Fact::new(symbol.clone(), Relation::Le, end_dim - *step));
+                } else {
+                    known.push(Fact::new(symbol.clone(), Relation::Lt, end_dim));
+                }
+            }
+            if *step > 1 && facts.is_multiple(&begin_dim, *step) {
+                known.push(Fact::new(symbol.modulo(&Dim::from(*step)), Relation::Eq, 0));
+            }
+            for fact in known {
+                // A contradiction means that the loop never runs; then everything holds in it.
+                if facts.add(fact).is_err() {
+                    return true;
+                }
+            }
+        }
+        for c in given {
+            let i = self.simplify(&self.kernel.resolve(&c.index));
+            let i = Self::as_dim(&i);
+            for fact in
+                [Fact::new(i.clone(), Relation::Ge, 0), Fact::new(i.clone(), Relation::Lt, c.end.clone())]
+            {
+                if facts.add(fact).is_err() {
+                    return true;
+                }
+            }
+        }
+        let value = Self::as_dim(&index);
+        facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+    }
+
+    /// An index as an expression over symbols, one an axis.
+    fn as_dim(index: &Index) -> Dim {
+        let mut sum = index.offset().clone();
+        for (atom, c) in index.terms() {
+            let value = match atom {
+                Atom::Axis(a) => Dim::symbol(format!("axis {}", a.0)),
+                Atom::Div(i, d) => Self::as_dim(i).floor_div(d),
+                Atom::Mod(i, d) => Self::as_dim(i).modulo(d),
+                Atom::Min(m) => {
+                    m.iter().map(|i| Self::as_dim(i)).reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO)
+                }
+                Atom::Max(m) => {
+                    m.iter().map(|i| Self::as_dim(i)).reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO)
+                }
+            };
+            sum = sum + value * c.clone();
+        }
+        sum
+    }
+}
+
+/// `axis < min(a, b) + c` says `axis < a + c` and `axis < b + c`; so does a maximum below.
+fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
+    match bound.terms() {
+        [(atom, c)] if c.is(1) => match of(atom) {
+            Some(members) => members.iter().map(|m| m.clone() + bound.offset().clone()).collect(),
+            None => vec![bound.clone()],
+        },
+        _ => vec![bound.clone()],
+    }
+}
+
+fn times(a: Option<i64>, c: i64) -> Option<i64> {
+    a.and_then(|a| a.checked_mul(c))
+}

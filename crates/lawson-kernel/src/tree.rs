@@ -1,0 +1,222 @@
+//! The kernel: a tree of loops over axes, with stages at its leaves.
+//!
+//! Read as a program, a kernel is nothing but nested loops that run in order. How a loop is executed is its [`Kind`]: by the
+//! members of a team, one iteration after another, all iterations at once in the registers of one (jam), or in the lanes
+//! of a vector. A kind never changes what the kernel means; the verifier checks that it may be executed so.
+//!
+//! An axis may be *derived*: defined as an index over other axes. `split(i, 8)` turns the loop over `i` into loops over `i.0`
+//! (in steps of 8) and `i.1` (below 8), with `i = i.0 + i.1`; the stages go on to speak of `i`.
+
+use crate::buffer::{Buffer, BufferId};
+use crate::expr::{Expr, ExprId, Scalar};
+use crate::index::Index;
+use lawson_graph::{DType, Facts};
+use std::collections::HashMap;
+
+/// An axis of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct AxisId(pub u32);
+
+/// An accumulator of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct AccId(pub u32);
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name, for people.
+    pub name: String,
+    /// What is known of the parameters, which are the symbols that dimensions mention.
+    pub facts: Facts,
+    /// Its buffers.
+    pub buffers: Vec<Buffer>,
+    /// Its axes.
+    pub axes: Vec<Axis>,
+    /// Its accumulators.
+    pub accs: Vec<Accumulator>,
+    /// Its expressions; operands stand before what uses them.
+    pub exprs: Vec<Expr>,
+    /// The tree.
+    pub body: Vec<Node>,
+    pub(crate) known: HashMap<Expr, ExprId>,
+}
+
+/// An axis: the variable of one or more loops, or an index over others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Its name in texts.
+    pub name: String,
+    /// What it stands for, if loops do not run over it themselves.
+    pub derived: Option<Index>,
+}
+
+/// A monoid: state carried through the steps of the loops inside an [`Node::Accumulate`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulator {
+    /// Its name in texts.
+    pub name: String,
+    /// The components of its state.
+    pub state: Vec<State>,
+    /// The state that results from merging ([`Expr::State`], [`Expr::Other`]); associative and commutative, up to rounding.
+    pub merge: Vec<ExprId>,
+}
+
+/// A component of an accumulator's state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its value before the first step, computed where the `accumulate` stands.
+    pub init: ExprId,
+    /// What merges into any state without changing it.
+    pub identity: Scalar,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// A loop.
+    For(For),
+    /// The accumulator is initialised, the body steps it, and its result is known to what follows.
+    Accumulate {
+        /// The accumulator.
+        acc: AccId,
+        /// What steps it.
+        body: Vec<Node>,
+    },
+    /// The accumulator's state becomes these values.
+    Step {
+        /// The accumulator.
+        acc: AccId,
+        /// One value a component.
+        values: Vec<ExprId>,
+    },
+    /// A stage: an element of a buffer gets a value.
+    Store(Store),
+    /// A hint that an element will be read soon.
+    Prefetch {
+        /// The buffer.
+        buffer: BufferId,
+        /// One index a logical dimension; need not lie in bounds.
+        index: Vec<Index>,
+        /// Into which level.
+        level: crate::buffer::Level,
+    },
+}
+
+/// A loop: `axis` runs from `begin` to below `end` in steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct For {
+    /// The axis.
+    pub axis: AxisId,
+    /// The first value.
+    pub begin: Index,
+    /// One past the last value.
+    pub end: Index,
+    /// How far the axis moves.
+    pub step: i64,
+    /// How it is executed.
+    pub kind: Kind,
+    /// What is repeated.
+    pub body: Vec<Node>,
+}
+
+/// How a loop is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// Iterations are shared among the team; only at the root.
+    Parallel,
+    /// One after another.
+    Serial,
+    /// One after another, each with its own code.
+    Unroll,
+    /// All at once: every stage and loop inside is executed for all iterations together.
+    Jam,
+    /// All at once, in the lanes of vectors of this width.
+    Vector(u32),
+}
+
+/// An element of a buffer gets a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Store {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// One index a logical dimension.
+    pub index: Vec<Index>,
+    /// The value.
+    pub value: ExprId,
+    /// Whether it will be read again soon.
+    pub hint: StoreHint,
+}
+
+/// Whether what is stored will be read again soon.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StoreHint {
+    /// It may be: it goes into the caches.
+    Keep,
+    /// It will not: it goes past the caches where the target can.
+    Stream,
+}
+
+impl Kernel {
+    /// The expression of an id.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize]
+    }
+
+    /// The buffer of an id.
+    pub fn buffer(&self, id: BufferId) -> &Buffer {
+        &self.buffers[id.0 as usize]
+    }
+
+    /// The axis of an id.
+    pub fn axis(&self, id: AxisId) -> &Axis {
+        &self.axes[id.0 as usize]
+    }
+
+    /// The accumulator of an id.
+    pub fn acc(&self, id: AccId) -> &Accumulator {
+        &self.accs[id.0 as usize]
+    }
+
+    /// An index over the axes that loops run over: derived axes are replaced by what they stand for.
+    pub fn resolve(&self, index: &Index) -> Index {
+        let mut derived = false;
+        index.visit_axes(&mut |a| derived |= self.axis(a).derived.is_some());
+        if !derived {
+            return index.clone();
+        }
+        index.substitute(&|a| self.axis(a).derived.as_ref().map(|d| self.resolve(d)))
+    }
+
+    /// The dtype of an expression.
+    pub fn dtype(&self, id: ExprId) -> DType {
+        match self.expr(id) {
+            Expr::Const(s) => s.dtype,
+            Expr::Index(_, d) | Expr::Cast(_, d) | Expr::Bitcast(_, d) => *d,
+            Expr::Load(load) => self.buffer(load.buffer).dtype,
+            Expr::Unary(_, a) | Expr::Binary(_, a, _) | Expr::Extremum(_, a, _) | Expr::Fma(a, _, _) => {
+                self.dtype(*a)
+            }
+            Expr::Compare(..) => DType::Bool,
+            Expr::Select(_, a, _) => self.dtype(*a),
+            Expr::State(acc, i) | Expr::Other(acc, i) | Expr::Result(acc, i) => {
+                self.acc(*acc).state[*i].dtype
+            }
+        }
+    }
+
+    /// Calls `visit` with every node, each before what it contains.
+    pub fn visit<'a>(&'a self, visit: &mut impl FnMut(&'a Node)) {
+        fn walk<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
+            for node in nodes {
+                visit(node);
+                match node {
+                    Node::For(For { body, .. }) | Node::Accumulate { body, .. } => walk(body, visit),
+                    _ => {}
+                }
+            }
+        }
+        walk(&self.body, visit);
+    }
+}
