@@ -354,12 +354,8 @@ impl<'k> Scope<'k> {
                 Atom::Axis(a) => Dim::symbol(format!("axis {}", a.0)),
                 Atom::Div(i, d) => Self::as_dim(i).floor_div(d),
                 Atom::Mod(i, d) => Self::as_dim(i).modulo(d),
-                Atom::Min(m) => {
-                    m.iter().map(|i| Self::as_dim(i)).reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO)
-                }
-                Atom::Max(m) => {
-                    m.iter().map(|i| Self::as_dim(i)).reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO)
-                }
+                Atom::Min(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO),
+                Atom::Max(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO),
             };
             sum = sum + value * c.clone();
         }
