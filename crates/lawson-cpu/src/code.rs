@@ -1,0 +1,347 @@
+//! Vector code: instructions over virtual registers, in a tree of loops.
+//!
+//! Lowering (`lower/`) turns a scheduled kernel into this; register allocation (`alloc.rs`) gives every virtual register a
+//! machine register or a place on the stack; encoding (`encode.rs`) writes the machine's instructions. An operation is
+//! close to one machine instruction: its vector operations are the assembler's.
+
+use crate::asm::{Bmi, CmpFloat, CmpInt, FloatPredicate, Hint, IntPredicate, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift};
+
+/// A virtual register.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct V(pub u32);
+
+/// What kind of machine register a virtual one needs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// zmm.
+    Vector,
+    /// k.
+    Mask,
+    /// 64 bits.
+    General,
+}
+
+/// An address: `[base + index + disp]`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Addr {
+    /// A general register.
+    pub base: V,
+    /// Another, added as it is.
+    pub index: Option<V>,
+    /// Bytes.
+    pub disp: i32,
+}
+
+/// The last source of a vector operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Src {
+    /// A register.
+    Reg(V),
+    /// A whole vector from memory.
+    Mem(Addr),
+    /// One element from memory for all lanes.
+    Broadcast(Addr),
+}
+
+/// How much of a vector a load or store moves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// 16 lanes of 32 bits.
+    Full,
+    /// Loads: one element to all lanes; stores: the first lane.
+    One,
+    /// Stores: 16 lanes past the caches; the address must be a multiple of 64.
+    Stream,
+    /// Loads: 16 bytes, each to a lane; stores: the low byte of each lane.
+    Bytes,
+    /// Loads: one byte to all lanes; stores: the low byte of the first lane.
+    OneByte,
+}
+
+/// A general-register operation of two operands, the first also the result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Two {
+    /// The sum.
+    Add,
+    /// The difference.
+    Sub,
+    /// The product.
+    Mul,
+    /// The lesser, signed.
+    Min,
+    /// The greater, signed.
+    Max,
+    /// Bitwise and.
+    And,
+}
+
+/// The right operand of a general-register operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Gen {
+    /// A register.
+    Reg(V),
+    /// A constant.
+    Imm(i64),
+}
+
+/// An operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum Op {
+    Vec2 { op: Vec2, dst: V, src: Src },
+    Vec2Imm { op: Vec2Imm, dst: V, src: Src, imm: u8 },
+    Vec3 { op: Vec3, dst: V, a: V, b: Src },
+    Vec3Imm { op: Vec3Imm, dst: V, a: V, b: Src, imm: u8 },
+    Shift { op: VecShift, dst: V, src: V, count: u8 },
+    /// `dst` is also an operand (fused multiply-add and the like); lanes outside the mask stay.
+    Update { op: Vec3, dst: V, a: V, b: Src, mask: Option<V> },
+    /// `dst` is also an operand.
+    UpdateImm { op: Vec3Imm, dst: V, a: V, b: Src, imm: u8 },
+    /// A number in all lanes.
+    Const { dst: V, bits: u32 },
+    /// 0, 1, … times a number.
+    Lanes { dst: V, by: i32 },
+    Move { dst: V, src: V },
+    /// Lanes of the mask from `src`, the others stay.
+    MoveMasked { dst: V, src: V, mask: V },
+    /// `mask ? b : a`
+    Blend { dst: V, mask: V, a: V, b: Src },
+    /// Lanes outside the mask are 0.
+    Load { dst: V, addr: Addr, shape: Shape, mask: Option<V> },
+    Store { addr: Addr, src: V, shape: Shape, mask: Option<V> },
+    /// One element a lane from `base + 4·index`; lanes outside the mask are 0.
+    Gather { dst: V, base: Addr, index: V, mask: Option<V> },
+    Scatter { base: Addr, index: V, src: V, mask: Option<V> },
+    CmpFloat { op: CmpFloat, dst: V, a: V, b: Src, predicate: FloatPredicate },
+    CmpInt { op: CmpInt, dst: V, a: V, b: Src, predicate: IntPredicate },
+    /// The bits of `and`, `or`, `xor`, `andn` by the assembler's operation.
+    Mask2 { op: crate::asm::MaskOp, dst: V, a: V, b: V },
+    MaskNot { dst: V, src: V },
+    MaskMove { dst: V, src: V },
+    /// The low 16 bits.
+    MaskFrom { dst: V, src: V },
+    MaskConst { dst: V, bits: u16 },
+    /// All ones and zeros in 32-bit lanes.
+    MaskLanes { dst: V, src: V },
+    /// Which 32-bit lanes are not 0.
+    LanesMask { dst: V, src: V },
+    /// 32 bits of a general register to all lanes.
+    Spread { dst: V, src: V },
+    /// A word of the argument table.
+    Slot { dst: V, slot: u32 },
+    Imm { dst: V, imm: i64 },
+    Mov { dst: V, src: V },
+    Two { op: Two, dst: V, src: Gen },
+    /// `base + index·scale + disp`, scale 1, 2, 4 or 8.
+    Lea { dst: V, base: V, index: Option<(V, u8)>, disp: i32 },
+    MulImm { dst: V, src: V, imm: i32 },
+    /// The quotient, or the remainder, rounded down; the divisor is positive.
+    Divide { dst: V, src: V, by: Gen, remainder: bool, negative: bool },
+    /// All ones if `0 <= src < end`, else 0.
+    Within { dst: V, src: V, end: Gen },
+    Bmi { op: Bmi, dst: V, src: V, count: V },
+    Prefetch { addr: Addr, hint: Hint },
+}
+
+/// What an operation does with a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Reads it.
+    Use,
+    /// Writes it.
+    Def,
+    /// Reads and writes it.
+    Both,
+}
+
+impl Addr {
+    fn visit(&mut self, f: &mut impl FnMut(&mut V, Access)) {
+        f(&mut self.base, Access::Use);
+        if let Some(i) = &mut self.index {
+            f(i, Access::Use);
+        }
+    }
+}
+
+impl Src {
+    fn visit(&mut self, f: &mut impl FnMut(&mut V, Access)) {
+        match self {
+            Src::Reg(v) => f(v, Access::Use),
+            Src::Mem(a) | Src::Broadcast(a) => a.visit(f),
+        }
+    }
+}
+
+impl Op {
+    /// Calls `f` with every register of the operation: first those that it reads, then those that it writes.
+    pub fn visit(&mut self, f: &mut impl FnMut(&mut V, Access)) {
+        use Access::*;
+        match self {
+            Op::Vec2 { dst, src, .. } | Op::Vec2Imm { dst, src, .. } => {
+                src.visit(f);
+                f(dst, Def);
+            }
+            Op::Vec3 { dst, a, b, .. } | Op::Vec3Imm { dst, a, b, .. } => {
+                f(a, Use);
+                b.visit(f);
+                f(dst, Def);
+            }
+            Op::Update { dst, a, b, mask, .. } => {
+                f(a, Use);
+                b.visit(f);
+                mask.iter_mut().for_each(|m| f(m, Use));
+                f(dst, Both);
+            }
+            Op::UpdateImm { dst, a, b, .. } => {
+                f(a, Use);
+                b.visit(f);
+                f(dst, Both);
+            }
+            Op::Shift { dst, src, .. }
+            | Op::Move { dst, src }
+            | Op::MaskNot { dst, src }
+            | Op::MaskMove { dst, src }
+            | Op::MaskFrom { dst, src }
+            | Op::MaskLanes { dst, src }
+            | Op::LanesMask { dst, src }
+            | Op::Spread { dst, src }
+            | Op::Mov { dst, src }
+            | Op::MulImm { dst, src, .. } => {
+                f(src, Use);
+                f(dst, Def);
+            }
+            Op::Const { dst, .. }
+            | Op::Lanes { dst, .. }
+            | Op::MaskConst { dst, .. }
+            | Op::Slot { dst, .. }
+            | Op::Imm { dst, .. } => f(dst, Def),
+            Op::MoveMasked { dst, src, mask } => {
+                f(src, Use);
+                f(mask, Use);
+                f(dst, Both);
+            }
+            Op::Blend { dst, mask, a, b } => {
+                f(mask, Use);
+                f(a, Use);
+                b.visit(f);
+                f(dst, Def);
+            }
+            Op::Load { dst, addr, mask, .. } => {
+                addr.visit(f);
+                mask.iter_mut().for_each(|m| f(m, Use));
+                f(dst, Def);
+            }
+            Op::Store { addr, src, mask, .. } => {
+                addr.visit(f);
+                mask.iter_mut().for_each(|m| f(m, Use));
+                f(src, Use);
+            }
+            Op::Gather { dst, base, index, mask } => {
+                base.visit(f);
+                f(index, Use);
+                mask.iter_mut().for_each(|m| f(m, Use));
+                f(dst, Def);
+            }
+            Op::Scatter { base, index, src, mask } => {
+                base.visit(f);
+                f(index, Use);
+                mask.iter_mut().for_each(|m| f(m, Use));
+                f(src, Use);
+            }
+            Op::CmpFloat { dst, a, b, .. } | Op::CmpInt { dst, a, b, .. } => {
+                f(a, Use);
+                b.visit(f);
+                f(dst, Def);
+            }
+            Op::Mask2 { dst, a, b, .. } => {
+                f(a, Use);
+                f(b, Use);
+                f(dst, Def);
+            }
+            Op::Two { dst, src, .. } => {
+                if let Gen::Reg(v) = src {
+                    f(v, Use);
+                }
+                f(dst, Both);
+            }
+            Op::Lea { dst, base, index, .. } => {
+                f(base, Use);
+                if let Some((i, _)) = index {
+                    f(i, Use);
+                }
+                f(dst, Def);
+            }
+            Op::Divide { dst, src, by: other, .. } | Op::Within { dst, src, end: other } => {
+                f(src, Use);
+                if let Gen::Reg(v) = other {
+                    f(v, Use);
+                }
+                f(dst, Def);
+            }
+            Op::Bmi { dst, src, count, .. } => {
+                f(src, Use);
+                f(count, Use);
+                f(dst, Def);
+            }
+            Op::Prefetch { addr, .. } => addr.visit(f),
+        }
+    }
+}
+
+/// A loop: `counter` starts at what it holds and moves by `step` until it reaches `end`.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// A general register, set before the loop.
+    pub counter: V,
+    /// How far it moves.
+    pub step: i64,
+    /// Where it stops.
+    pub end: Gen,
+    /// Whether the body may have to run no time at all.
+    pub may_be_empty: bool,
+    /// Registers that move with the counter, and by how much.
+    pub inductions: Vec<(V, Gen)>,
+    /// The body.
+    pub body: Vec<Item>,
+    /// What stands in the listing.
+    pub comment: Option<String>,
+}
+
+/// A piece of code.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// An operation.
+    Op(Op),
+    /// A loop.
+    Loop(Box<Loop>),
+    /// A line for the listing.
+    Comment(String),
+}
+
+/// What a word of the argument table holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// The address of a buffer of the kernel that is not scratch.
+    Buffer(lawson_kernel::BufferId),
+    /// The value of an expression over the kernel's parameters.
+    Parameter(lawson_graph::Dim),
+}
+
+/// The code of a kernel.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The kind of each virtual register.
+    pub classes: Vec<Class>,
+    /// The body.
+    pub body: Vec<Item>,
+    /// What the argument table holds, word by word.
+    pub words: Vec<Word>,
+    /// Where each scratch buffer begins in the member's scratch, in bytes.
+    pub scratch: Vec<(lawson_kernel::BufferId, usize)>,
+    /// How many bytes of scratch a member needs.
+    pub scratch_bytes: usize,
+    /// How many iterations the parallel loops have in all; 1 if there are none.
+    pub parallel: lawson_kernel::Index,
+    /// The registers that hold, at entry, the argument table, the first and one past the last parallel iteration, the scratch.
+    pub entry: [V; 4],
+}

@@ -1,0 +1,384 @@
+//! Addresses, loads, stores and the masks that guard them.
+
+use super::{Hash128, Key, LANES, Lowering, mix_dim, mix_index, small};
+use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp, Vec3};
+use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V, Word};
+use crate::error::{Result, Unsupported};
+use lawson_graph::{DType, Dim};
+use lawson_kernel::{
+    Atom, AxisId, BufferId, Condition, Expr, ExprId, Guard, Index, Level, Load, Role, Store, StoreHint, Truth,
+};
+
+/// Where a stage reads or writes: the address of the first lane, and how far apart lanes are, in elements.
+pub(super) struct Place {
+    addr: Addr,
+    stride: Stride,
+}
+
+#[derive(Clone, PartialEq)]
+enum Stride {
+    /// All lanes at one place.
+    None,
+    /// Side by side.
+    One,
+    /// This far apart.
+    Many(Dim),
+}
+
+fn bytes_of(dtype: DType) -> i64 {
+    dtype.bits().div_ceil(8) as i64
+}
+
+impl<'k> Lowering<'k> {
+    /// The address of an offset, counted in elements, at this point; written at the outermost depth that it allows.
+    fn place(&mut self, buffer: BufferId, offset: &Index) -> Result<Place> {
+        let mut offset = self.scope.simplify(offset);
+        let mut stride = Stride::None;
+        if let Some(vector) = &self.vector {
+            let axis = vector.axis;
+            let terms = offset.terms().iter();
+            if let Some((atom, c)) = terms.clone().find(|(a, _)| *a == Atom::Axis(axis)) {
+                stride = if c.is(1) { Stride::One } else { Stride::Many(c.clone()) };
+                let (atom, minus) = (atom.clone(), c.clone() * -1);
+                offset.add_term(atom, minus);
+            }
+            if offset.mentions(axis) {
+                return Err(Unsupported::new(format!(
+                    "the vector axis `{}` stands inside a quotient or remainder",
+                    self.k.axis(axis).name
+                )));
+            }
+        }
+        let size = bytes_of(self.k.buffer(buffer).dtype);
+        // Any split of the constant part into a number and the rest will do.
+        let number = offset.offset().eval(&|_| Some(0)).unwrap_or(0);
+        let symbolic = offset.offset().clone() - number;
+        let index = match symbolic.as_const() {
+            Some(_) => None,
+            None => Some(self.word(Word::Parameter(symbolic * size))),
+        };
+        let terms: Vec<(Atom, Dim)> = offset.terms().iter().map(|(a, c)| (a.clone(), c.clone() * size)).collect();
+        let base = self.pointer(buffer, &terms)?;
+        Ok(Place { addr: Addr { base, index, disp: small(number.saturating_mul(size))? }, stride })
+    }
+
+    fn pointer_key(buffer: BufferId, terms: &[(Atom, Dim)]) -> Key {
+        let mut h = Hash128::new(u64::from(buffer.0) ^ (7 << 40));
+        for (a, c) in terms {
+            mix_index(&mut h, &Index::atom(a.clone()));
+            mix_dim(&mut h, c);
+        }
+        h.finish()
+    }
+
+    /// The start of a buffer plus these terms, in bytes. In the loop over an axis, the pointer moves along.
+    fn pointer(&mut self, buffer: BufferId, terms: &[(Atom, Dim)]) -> Result<V> {
+        let depth_of = |l: &Self, a: &Atom| l.index_depth(&Index::atom(a.clone()));
+        let depth = terms.iter().map(|(a, _)| depth_of(self, a)).max().unwrap_or(0);
+        let key = Self::pointer_key(buffer, terms);
+        if let Some(v) = self.frames[depth].pointers.get(&key) {
+            return Ok(*v);
+        }
+        if terms.is_empty() {
+            let v = match self.k.buffer(buffer).role {
+                Role::Scratch(_) => {
+                    let at = self.scratch.iter().find(|(b, _)| *b == buffer).map_or(0, |(_, at)| *at);
+                    let dst = self.fresh(Class::General);
+                    let (base, disp) = (self.entry[3], small(at as i64)?);
+                    self.emit(0, Op::Lea { dst, base, index: None, disp });
+                    dst
+                }
+                Role::Input | Role::Output => self.word(Word::Buffer(buffer)),
+            };
+            self.frames[0].pointers.insert(key, v);
+            return Ok(v);
+        }
+        let (inner, outer): (Vec<_>, Vec<_>) =
+            terms.iter().cloned().partition(|(a, _)| depth_of(self, a) == depth);
+        let base = self.pointer(buffer, &outer)?;
+        let dst = self.fresh(Class::General);
+        let moves = match inner.as_slice() {
+            [(Atom::Axis(a), c)] if self.frames[depth].axis == Some(*a) => Some(c.clone()),
+            _ => None,
+        };
+        match (moves, self.frames[depth].begin) {
+            (Some(c), Some(begin)) => {
+                let step = self.dimension(&(c.clone() * self.frames[depth].step))?;
+                self.emit(depth - 1, Op::Mov { dst, src: base });
+                if begin != Gen::Imm(0) {
+                    let src = self.times(begin, &c, depth - 1)?;
+                    self.emit(depth - 1, Op::Two { op: Two::Add, dst, src });
+                }
+                self.frames[depth].inductions.push((dst, step));
+            }
+            _ => {
+                self.emit(depth, Op::Mov { dst, src: base });
+                for (a, c) in &inner {
+                    let value = self.atom(a, depth)?;
+                    let src = self.times(value, c, depth)?;
+                    self.emit(depth, Op::Two { op: Two::Add, dst, src });
+                }
+            }
+        }
+        self.frames[depth].pointers.insert(key, dst);
+        Ok(dst)
+    }
+
+    /// Whether the vector loop has, at this point, no lane at all.
+    pub(super) fn empty_lanes(&self) -> bool {
+        self.vector.as_ref().is_some_and(|v| self.scope.interval(&self.scope.simplify(&v.end)).1.is_some_and(|e| e <= 0))
+    }
+
+    /// The lanes that the vector loop has at this point; `None` if all.
+    pub(super) fn lane_mask(&mut self) -> Result<Option<V>> {
+        let Some(vector) = self.vector.clone() else { return Ok(None) };
+        let end = self.scope.simplify(&vector.end);
+        if self.scope.interval(&end).0.is_some_and(|e| e >= LANES) {
+            return Ok(None);
+        }
+        let depth = self.index_depth(&end);
+        let mut h = Hash128::new(1 << 50);
+        mix_index(&mut h, &end);
+        let key = h.finish();
+        if let Some(v) = self.frames[depth].masks.get(&key) {
+            return Ok(Some(*v));
+        }
+        let dst = self.fresh(Class::Mask);
+        match self.scalar(&end)? {
+            Gen::Imm(n) => {
+                let bits = if n >= LANES { u16::MAX } else { ((1u32 << n.max(0)) - 1) as u16 };
+                self.emit(depth, Op::MaskConst { dst, bits });
+            }
+            Gen::Reg(n) => {
+                let count = self.fresh(Class::General);
+                self.emit(depth, Op::Mov { dst: count, src: n });
+                self.emit(depth, Op::Two { op: Two::Max, dst: count, src: Gen::Imm(0) });
+                self.emit(depth, Op::Two { op: Two::Min, dst: count, src: Gen::Imm(LANES) });
+                let (ones, bits) = (self.fresh(Class::General), self.fresh(Class::General));
+                self.emit(depth, Op::Imm { dst: ones, imm: 0xFFFF });
+                self.emit(depth, Op::Bmi { op: Bmi::Bzhi, dst: bits, src: ones, count });
+                self.emit(depth, Op::MaskFrom { dst, src: bits });
+            }
+        }
+        self.frames[depth].masks.insert(key, dst);
+        Ok(Some(dst))
+    }
+
+    /// The lanes for which a condition holds.
+    fn condition_mask(&mut self, condition: &Condition) -> Result<V> {
+        let index = self.scope.simplify(&self.k.resolve(&condition.index));
+        let vector = self.vector.as_ref().map(|v| (v.axis, v.instance));
+        let along = vector.filter(|(a, _)| index.mentions(*a));
+        let depth = self.index_depth(&index);
+        let mut h = Hash128::new((1 << 51) ^ along.map_or(0, |(_, n)| u64::from(n)));
+        mix_index(&mut h, &index);
+        mix_dim(&mut h, &condition.end);
+        let key = h.finish();
+        if let Some(v) = self.frames[depth].masks.get(&key) {
+            return Ok(*v);
+        }
+        let dst = self.fresh(Class::Mask);
+        let end = self.dimension(&condition.end)?;
+        match along {
+            None => {
+                let src = self.scalar(&index)?;
+                let src = self.in_register(src, depth);
+                let bits = self.fresh(Class::General);
+                self.emit(depth, Op::Within { dst: bits, src, end });
+                self.emit(depth, Op::MaskFrom { dst, src: bits });
+            }
+            Some((axis, _)) => {
+                let lanes = self.lanes_of(&index, axis, depth)?;
+                let end = self.in_register(end, depth);
+                let limit = self.fresh(Class::Vector);
+                self.emit(depth, Op::Spread { dst: limit, src: end });
+                let predicate = IntPredicate::Lt;
+                self.emit(depth, Op::CmpInt { op: CmpInt::Pcmpud, dst, a: lanes, b: Src::Reg(limit), predicate });
+            }
+        }
+        self.frames[depth].masks.insert(key, dst);
+        Ok(dst)
+    }
+
+    /// An index that moves with the vector axis, as 32-bit integers in the lanes.
+    pub(super) fn lanes_of(&mut self, index: &Index, axis: AxisId, depth: usize) -> Result<V> {
+        let mut first = index.clone();
+        let by = index.terms().iter().find(|(a, _)| *a == Atom::Axis(axis)).map(|(_, c)| c.clone());
+        let Some(by) = by else { return Err(Unsupported::new("the vector axis stands inside a quotient")) };
+        first.add_term(Atom::Axis(axis), by.clone() * -1);
+        if first.mentions(axis) {
+            return Err(Unsupported::new("the vector axis stands inside a quotient"));
+        }
+        let lanes = self.lane_multiples(&by, depth)?;
+        let first = self.scalar(&first)?;
+        if first == Gen::Imm(0) {
+            return Ok(lanes);
+        }
+        let first = self.in_register(first, depth);
+        let (spread, sum) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
+        self.emit(depth, Op::Spread { dst: spread, src: first });
+        self.emit(depth, Op::Vec3 { op: Vec3::Paddd, dst: sum, a: lanes, b: Src::Reg(spread) });
+        Ok(sum)
+    }
+
+    /// 0, 1, … times a number, in the lanes.
+    fn lane_multiples(&mut self, by: &Dim, depth: usize) -> Result<V> {
+        let dst = self.fresh(Class::Vector);
+        match self.dimension(by)? {
+            Gen::Imm(c) => self.emit(depth, Op::Lanes { dst, by: small(c)? }),
+            Gen::Reg(c) => {
+                let (lanes, factor) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
+                self.emit(depth, Op::Lanes { dst: lanes, by: 1 });
+                self.emit(depth, Op::Spread { dst: factor, src: c });
+                self.emit(depth, Op::Vec3 { op: Vec3::Pmulld, dst, a: lanes, b: Src::Reg(factor) });
+            }
+        }
+        Ok(dst)
+    }
+
+    fn both(&mut self, a: Option<V>, b: V, depth: usize) -> V {
+        match a {
+            None => b,
+            Some(a) => {
+                let dst = self.fresh(Class::Mask);
+                self.emit(depth, Op::Mask2 { op: MaskOp::And, dst, a, b });
+                dst
+            }
+        }
+    }
+
+    /// Where a load that may be an operand of one operation lies, if it needs no mask.
+    pub(super) fn memory_operand(&mut self, e: ExprId) -> Result<Option<Src>> {
+        let Expr::Load(load) = self.k.expr(e) else { return Ok(None) };
+        let d = &self.depends[e.0 as usize];
+        let dtype = self.k.buffer(load.buffer).dtype;
+        if d.readers != 1 || load.guard.is_some() || dtype.bits() != 32 || self.depth(e) != self.here() {
+            return Ok(None);
+        }
+        // One that several points share is better loaded once.
+        let shared = self.jams.iter().any(|(a, v)| v.len() > 1 && d.axes.binary_search(a).is_err());
+        let Some(offset) = d.offset.clone().filter(|_| !shared) else { return Ok(None) };
+        let along = self.vector.as_ref().is_some_and(|v| d.axes.binary_search(&v.axis).is_ok());
+        if along && self.lane_mask()?.is_some() {
+            return Ok(None);
+        }
+        let place = self.place(load.buffer, &offset)?;
+        Ok(match place.stride {
+            Stride::One => Some(Src::Mem(place.addr)),
+            Stride::None => Some(Src::Broadcast(place.addr)),
+            Stride::Many(_) => None,
+        })
+    }
+
+    /// The value of a load.
+    pub(super) fn load(&mut self, e: ExprId, load: &'k Load, depth: usize) -> Result<V> {
+        let dtype = self.k.buffer(load.buffer).dtype;
+        let mut mask = None;
+        let mut guarded: Option<&'k Guard> = None;
+        if let Some(guard) = &load.guard {
+            for condition in &guard.conditions {
+                match self.scope.holds(condition) {
+                    Truth::Always => {}
+                    Truth::Never => return self.value(guard.otherwise),
+                    Truth::Sometimes => {
+                        let m = self.condition_mask(condition)?;
+                        mask = Some(self.both(mask, m, depth));
+                        guarded = Some(guard);
+                    }
+                }
+            }
+        }
+        let along = self
+            .vector
+            .as_ref()
+            .is_some_and(|v| self.depends[e.0 as usize].axes.binary_search(&v.axis).is_ok());
+        let Some(offset) = self.depends[e.0 as usize].offset.clone() else {
+            return Err(Unsupported::new("a load without an address"));
+        };
+        let place = self.place(load.buffer, &offset)?;
+        if along && let Some(m) = self.lane_mask()? {
+            mask = Some(self.both(mask, m, depth));
+        }
+        let addr = place.addr;
+        let dst = self.fresh(Class::Vector);
+        match (dtype, &place.stride) {
+            (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
+                self.emit(depth, Op::Load { dst, addr, shape: Shape::Full, mask });
+            }
+            (DType::F32 | DType::I32 | DType::U32, Stride::None) => {
+                self.emit(depth, Op::Load { dst, addr, shape: Shape::One, mask });
+            }
+            (DType::F32 | DType::I32 | DType::U32, Stride::Many(by)) => {
+                let index = self.lane_multiples(&by.clone(), depth)?;
+                self.emit(depth, Op::Gather { dst, base: addr, index, mask });
+            }
+            (DType::Bool, Stride::One) => self.emit(depth, Op::Load { dst, addr, shape: Shape::Bytes, mask }),
+            (DType::Bool, Stride::None) => self.emit(depth, Op::Load { dst, addr, shape: Shape::OneByte, mask }),
+            _ => return Err(Unsupported::new(format!("a load of {dtype} with this stride"))),
+        }
+        let value = if dtype == DType::Bool {
+            let bits = self.fresh(Class::Mask);
+            self.emit(depth, Op::LanesMask { dst: bits, src: dst });
+            bits
+        } else {
+            dst
+        };
+        match (guarded, mask) {
+            (Some(guard), Some(mask)) if !self.is_zero(guard.otherwise) => {
+                let otherwise = self.value(guard.otherwise)?;
+                self.select(mask, value, otherwise, dtype, depth)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// Writes a stage's value.
+    pub(super) fn store(&mut self, s: &Store, offset: &Index, value: V) -> Result<()> {
+        let here = self.here();
+        let dtype = self.k.buffer(s.buffer).dtype;
+        let place = self.place(s.buffer, offset)?;
+        let addr = place.addr;
+        let mask = if place.stride == Stride::None { None } else { self.lane_mask()? };
+        if place.stride == Stride::None && self.vector.is_some() {
+            return Err(Unsupported::new("all lanes of a vector are stored to one place"));
+        }
+        let stream = s.hint == StoreHint::Stream && mask.is_none();
+        match (dtype, &place.stride) {
+            (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
+                let shape = if stream { Shape::Stream } else { Shape::Full };
+                self.emit(here, Op::Store { addr, src: value, shape, mask });
+            }
+            (DType::F32 | DType::I32 | DType::U32, Stride::None) => {
+                self.emit(here, Op::Store { addr, src: value, shape: Shape::One, mask: None });
+            }
+            (DType::F32 | DType::I32 | DType::U32, Stride::Many(by)) => {
+                let index = self.lane_multiples(&by.clone(), here)?;
+                self.emit(here, Op::Scatter { base: addr, index, src: value, mask });
+            }
+            (DType::Bool, Stride::One | Stride::None) => {
+                let (ones, bytes) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
+                self.emit(here, Op::MaskLanes { dst: ones, src: value });
+                self.emit(here, Op::Shift { op: crate::asm::VecShift::Psrld, dst: bytes, src: ones, count: 31 });
+                let shape = if place.stride == Stride::One { Shape::Bytes } else { Shape::OneByte };
+                self.emit(here, Op::Store { addr, src: bytes, shape, mask });
+            }
+            _ => return Err(Unsupported::new(format!("a store of {dtype} with this stride"))),
+        }
+        Ok(())
+    }
+
+    /// Writes a hint.
+    pub(super) fn prefetch(&mut self, buffer: BufferId, index: &[Index], level: Level) -> Result<()> {
+        let offset = self.k.resolve(&self.k.buffer(buffer).layout.offset(index));
+        let hint = match level {
+            Level::L1 => Hint::T0,
+            Level::L2 => Hint::T1,
+        };
+        self.at_points(&mut |l| {
+            let place = l.place(buffer, &offset)?;
+            let here = l.here();
+            l.emit(here, Op::Prefetch { addr: place.addr, hint });
+            Ok(())
+        })
+    }
+}
