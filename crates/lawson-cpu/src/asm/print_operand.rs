@@ -122,6 +122,8 @@ impl Display for Factor {
 
 fn offset(disp: i64, alone: bool, f: &mut Formatter<'_>) -> fmt::Result {
     match disp {
+        // An absolute address is no distance.
+        _ if alone && disp < 0 => write!(f, "{disp:#x}"),
         _ if alone => Num(disp).fmt(f),
         0 => Ok(()),
         1.. => write!(f, "+{}", Num(disp)),
