@@ -1,0 +1,106 @@
+//! Generated code runs, beside other code, on many threads.
+#![cfg(all(unix, target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+use lawson_cpu::asm::{Alu, Assembler, Code, Cond, Gpr, Inst, Level, Mem, Scale};
+use lawson_cpu::exec::CodeBuilder;
+
+/// Stores `arguments[0] * factor` to `arguments[1]`, through a constant after the code.
+fn times(factor: u64) -> Code {
+    let mut asm = Assembler::new(Level::Avx2);
+    let constant = asm.constant(factor);
+    asm.push(Inst::load(Gpr::RAX, Mem::constant(constant)));
+    asm.push(Inst::Imul { size: lawson_cpu::asm::Size::Q64, dst: Gpr::RAX, src: Mem::base(Gpr::RDI).into() });
+    asm.push(Inst::load(Gpr::RCX, Mem::base(Gpr::RDI).offset(8)));
+    asm.push(Inst::store(Mem::base(Gpr::RCX), Gpr::RAX));
+    asm.push(Inst::RET);
+    asm.finish().unwrap()
+}
+
+/// Stores the sum of the `arguments[1]` numbers at `arguments[0]` to `arguments[2]`; needs at least one.
+fn sum() -> Code {
+    let mut asm = Assembler::new(Level::Avx2);
+    let (array, count, total) = (Gpr::RSI, Gpr::RCX, Gpr::RAX);
+    asm.push(Inst::load(array, Mem::base(Gpr::RDI)));
+    asm.push(Inst::load(count, Mem::base(Gpr::RDI).offset(8)));
+    asm.push(Inst::MovImm { dst: total, imm: 0 });
+    let head = asm.label();
+    asm.align(32);
+    asm.bind(head);
+    asm.push(Inst::alu(Alu::Add, total, Mem::base(array).index(count, Scale::S8).offset(-8)));
+    asm.push(Inst::alu(Alu::Sub, count, 1));
+    asm.push(Inst::Jcc { cond: Cond::Ne, to: head });
+    asm.push(Inst::load(Gpr::RDX, Mem::base(Gpr::RDI).offset(16)));
+    asm.push(Inst::store(Mem::base(Gpr::RDX), total));
+    asm.push(Inst::RET);
+    asm.finish().unwrap()
+}
+
+#[test]
+fn pieces_of_code_run_side_by_side() {
+    let mut builder = CodeBuilder::new();
+    let factors: Vec<u64> = (1..200).collect();
+    let entries: Vec<_> = factors.iter().map(|&factor| builder.add(&times(factor))).collect();
+    let sum = builder.add(&sum());
+    assert!(builder.len() > 4096, "more than a page");
+    let memory = builder.finish().unwrap();
+    for (&factor, &entry) in factors.iter().zip(&entries) {
+        let mut result = 0u64;
+        let arguments = [7, &raw mut result as u64];
+        // SAFETY: the code was assembled for these arguments.
+        unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr()) };
+        assert_eq!(result, 7 * factor);
+    }
+    let mut total = 0u64;
+    let arguments = [factors.as_ptr() as u64, factors.len() as u64, &raw mut total as u64];
+    // SAFETY: as above.
+    unsafe { memory.kernel(sum).unwrap()(arguments.as_ptr()) };
+    assert_eq!(total, factors.iter().sum());
+}
+
+#[test]
+fn many_threads_run_one_piece_of_code() {
+    let mut builder = CodeBuilder::new();
+    let entry = builder.add(&times(3));
+    let memory = builder.finish().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let memory = &memory;
+            scope.spawn(move || {
+                for round in 0..1000 {
+                    let mut result = 0u64;
+                    let arguments = [thread * round, &raw mut result as u64];
+                    // SAFETY: the code was assembled for these arguments.
+                    unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr()) };
+                    assert_eq!(result, 3 * thread * round);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn memory_without_code_is_fine_and_has_no_entries() {
+    let memory = CodeBuilder::new().finish().unwrap();
+    assert!(memory.bytes().is_empty());
+    let elsewhere = CodeBuilder::new().add(&times(1));
+    assert!(memory.kernel(elsewhere).is_none());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn pages_are_never_writable_and_executable() {
+    let mut builder = CodeBuilder::new();
+    let entry = builder.add(&times(1));
+    let memory = builder.finish().unwrap();
+    let address = memory.address(entry).unwrap() as usize;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let permissions = maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let from = usize::from_str_radix(from, 16).ok()?;
+        let to = usize::from_str_radix(to, 16).ok()?;
+        (from..to).contains(&address).then(|| rest[..4].to_string())
+    });
+    assert_eq!(permissions.as_deref(), Some("r-xp"));
+}
