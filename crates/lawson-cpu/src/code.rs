@@ -128,7 +128,7 @@ pub enum Op {
     /// 32 bits of a general register to all lanes.
     Spread { dst: V, src: V },
     /// A word of the argument table.
-    Slot { dst: V, slot: u32 },
+    Slot { dst: V, table: V, slot: u32 },
     Imm { dst: V, imm: i64 },
     Mov { dst: V, src: V },
     Two { op: Two, dst: V, src: Gen },
@@ -213,8 +213,11 @@ impl Op {
             Op::Const { dst, .. }
             | Op::Lanes { dst, .. }
             | Op::MaskConst { dst, .. }
-            | Op::Slot { dst, .. }
             | Op::Imm { dst, .. } => f(dst, Def),
+            Op::Slot { dst, table, .. } => {
+                f(table, Use);
+                f(dst, Def);
+            }
             Op::MoveMasked { dst, src, mask } => {
                 f(src, Use);
                 f(mask, Use);

@@ -1,11 +1,20 @@
 //! The CPU target of the Lawson compiler.
 //!
-//! Three things that know nothing of each other but code: [`asm`] turns instructions into machine code, `exec` makes it
-//! run, [`memory`] is what it works on. Read `asm/mod.rs` first. Not public API by itself: depend on
-//! `lawson`.
+//! A scheduled kernel becomes vector code over virtual registers (`lower/`), gets machine registers (`alloc.rs`) and becomes
+//! machine code (`encode.rs`, on the assembler of [`asm`]); [`exec`] makes it run, [`memory`] is what it works on. Read `kernel.rs`
+//! first, which puts these together. Not public API by itself: depend on `lawson`.
 
+mod alloc;
 pub mod asm;
+mod code;
+mod encode;
+mod error;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod exec;
+mod kernel;
+mod lower;
 pub mod memory;
 
+pub use code::Word;
+pub use error::Unsupported;
+pub use kernel::{Emitted, Listing, emit};

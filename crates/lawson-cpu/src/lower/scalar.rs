@@ -20,8 +20,8 @@ impl<'k> Lowering<'k> {
         if let Some(v) = self.frames[0].scalars.get(&index) {
             return *v;
         }
-        let dst = self.fresh(Class::General);
-        self.emit(0, Op::Slot { dst, slot: slot as u32 });
+        let (dst, table) = (self.fresh(Class::General), self.entry[0]);
+        self.emit(0, Op::Slot { dst, table, slot: slot as u32 });
         self.frames[0].scalars.insert(index, dst);
         dst
     }

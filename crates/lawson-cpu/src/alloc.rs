@@ -1,0 +1,287 @@
+//! Register allocation: linear scan over the code in order.
+//!
+//! Every virtual register has one interval, from its first definition to its last use, extended to the end of any loop that it is
+//! carried into. When registers run out, the interval that is cheapest to keep in memory goes there, where a use
+//! counts eight times more with every loop around it; constants go to the pool and cost no store. What was put into
+//! memory is reported: a kernel whose accumulators do not fit is a mistake of its schedule.
+
+use crate::code::{Access, Class, Gen, Item, Loop, Op, Program, V};
+
+/// Where a virtual register lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loc {
+    /// In the machine register of this number.
+    Reg(u8),
+    /// On the stack, this many bytes from its top.
+    Stack(u32),
+    /// A constant of 32 bits in the pool.
+    Pool(u32),
+    /// Nowhere: nothing uses it.
+    None,
+}
+
+/// A piece of the code in order.
+#[derive(Clone, Debug)]
+pub enum Line {
+    /// An operation.
+    Op(Op),
+    /// The head of the loop of this number.
+    Begin(usize),
+    /// Its end.
+    End(usize),
+    /// A line for the listing.
+    Comment(String),
+}
+
+/// A loop without its body.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct LoopLine {
+    pub counter: V,
+    pub step: i64,
+    pub end: Gen,
+    pub may_be_empty: bool,
+    pub inductions: Vec<(V, Gen)>,
+    pub comment: Option<String>,
+    first: usize,
+    last: usize,
+}
+
+/// The code in order, with a place for every register.
+#[derive(Debug)]
+pub struct Allocated {
+    /// The code.
+    pub lines: Vec<Line>,
+    /// Its loops.
+    pub loops: Vec<LoopLine>,
+    /// Where each virtual register lives.
+    pub locs: Vec<Loc>,
+    /// How many bytes of stack are used.
+    pub stack: u32,
+    /// How many registers of each kind were put into memory: vectors (constants not counted), masks, general.
+    pub spilled: [u32; 3],
+    /// General registers that hold something.
+    pub used: u16,
+}
+
+/// Bytes at the top of the stack that encoding uses for itself.
+pub const HEAD: u32 = 64;
+
+/// General registers in the order in which they are given out; those that need not be saved come first.
+const GENERAL: [u8; 14] = [7, 6, 2, 1, 0, 8, 9, 10, 11, 3, 12, 13, 14, 15];
+/// General registers in which the entry's values arrive.
+pub const ENTRY: [u8; 4] = [7, 6, 2, 1];
+/// Registers for values that live in memory, when there are any: vectors, masks, general.
+pub const TEMPORARY: [[u8; 2]; 3] = [[30, 31], [6, 7], [14, 15]];
+
+#[derive(Clone)]
+struct Interval {
+    v: V,
+    class: Class,
+    start: usize,
+    end: usize,
+    weight: f64,
+    /// The register that a move would like it to share.
+    like: Option<V>,
+    constant: Option<u32>,
+}
+
+fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
+    for item in items {
+        match item {
+            Item::Op(op) => lines.push(Line::Op(op)),
+            Item::Comment(text) => lines.push(Line::Comment(text)),
+            Item::Loop(l) => {
+                let Loop { counter, step, end, may_be_empty, inductions, body, comment } = *l;
+                let id = loops.len();
+                let first = lines.len();
+                loops.push(LoopLine { counter, step, end, may_be_empty, inductions, comment, first, last: 0 });
+                lines.push(Line::Begin(id));
+                flatten(body, lines, loops);
+                loops[id].last = lines.len();
+                lines.push(Line::End(id));
+            }
+        }
+    }
+}
+
+/// Gives every virtual register a place.
+pub fn allocate(program: Program) -> Allocated {
+    let mut lines = Vec::new();
+    let mut loops = Vec::new();
+    flatten(program.body, &mut lines, &mut loops);
+    let intervals = intervals(&mut lines, &loops, &program.classes, &program.entry);
+    let mut out = Allocated {
+        lines,
+        loops,
+        locs: vec![Loc::None; program.classes.len()],
+        stack: HEAD,
+        spilled: [0; 3],
+        used: 0,
+    };
+    for (n, class) in [Class::Vector, Class::Mask, Class::General].into_iter().enumerate() {
+        let all: Vec<u8> = match class {
+            Class::Vector => (0..32).collect(),
+            Class::Mask => (1..8).collect(),
+            Class::General => GENERAL.to_vec(),
+        };
+        let mine: Vec<&Interval> = intervals.iter().filter(|i| i.class == class).collect();
+        if scan(&mine, &all, &program.entry, &mut out.locs) {
+            let fewer: Vec<u8> = all.into_iter().filter(|r| !TEMPORARY[n].contains(r)).collect();
+            scan(&mine, &fewer, &program.entry, &mut out.locs);
+        }
+        for i in mine {
+            match &mut out.locs[i.v.0 as usize] {
+                Loc::Reg(r) if class == Class::General => out.used |= 1 << *r,
+                loc @ Loc::Stack(_) => {
+                    let size = if class == Class::Vector { 64 } else { 8 };
+                    out.stack = out.stack.next_multiple_of(size);
+                    *loc = Loc::Stack(out.stack);
+                    out.stack += size;
+                    out.spilled[n] += 1;
+                }
+                _ => {}
+            }
+        }
+        if class == Class::General && out.spilled[n] > 0 {
+            TEMPORARY[n].iter().for_each(|r| out.used |= 1 << r);
+        }
+    }
+    out
+}
+
+fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &[V; 4]) -> Vec<Interval> {
+    struct Seen {
+        start: usize,
+        end: usize,
+        weight: f64,
+        around: usize,
+        like: Option<V>,
+        constant: Option<u32>,
+    }
+    let mut seen: Vec<Option<Seen>> = classes.iter().map(|_| None).collect();
+    // The loops around the current line.
+    let mut stack: Vec<usize> = Vec::new();
+    let mut access = |v: V, kind: Access, line: usize, stack: &[usize]| {
+        let weight = 8f64.powi(stack.len() as i32);
+        let slot = &mut seen[v.0 as usize];
+        let at = match kind {
+            Access::Use => 2 * line,
+            Access::Def | Access::Both => 2 * line + 1,
+        };
+        match slot {
+            None => {
+                let around = stack.len();
+                *slot = Some(Seen { start: at, end: at, weight, around, like: None, constant: None });
+            }
+            Some(s) => {
+                s.weight += weight;
+                s.end = s.end.max(at);
+                // Carried into a loop: it must last until the loop is done.
+                if s.around < stack.len() {
+                    s.end = s.end.max(2 * loops[stack[s.around]].last + 2);
+                }
+            }
+        }
+    };
+    for v in entry {
+        access(*v, Access::Def, 0, &[]);
+    }
+    for (n, line) in lines.iter_mut().enumerate() {
+        match line {
+            Line::Op(op) => op.visit(&mut |v, kind| access(*v, kind, n, &stack)),
+            Line::Begin(id) => {
+                access(loops[*id].counter, Access::Use, n, &stack);
+                if let Gen::Reg(v) = loops[*id].end {
+                    access(v, Access::Use, n, &stack);
+                }
+                stack.push(*id);
+            }
+            Line::End(id) => {
+                let l = &loops[*id];
+                for (v, step) in &l.inductions {
+                    access(*v, Access::Both, n, &stack);
+                    if let Gen::Reg(s) = step {
+                        access(*s, Access::Use, n, &stack);
+                    }
+                }
+                access(l.counter, Access::Both, n, &stack);
+                if let Gen::Reg(v) = l.end {
+                    access(v, Access::Use, n, &stack);
+                }
+                stack.pop();
+            }
+            Line::Comment(_) => {}
+        }
+    }
+    for line in lines.iter() {
+        match line {
+            Line::Op(Op::Move { dst, src } | Op::Mov { dst, src } | Op::MaskMove { dst, src }) => {
+                if let Some(s) = &mut seen[dst.0 as usize] {
+                    s.like = Some(*src);
+                }
+            }
+            Line::Op(Op::Const { dst, bits }) => {
+                if let Some(s) = &mut seen[dst.0 as usize] {
+                    s.constant = Some(*bits);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut out: Vec<Interval> = seen
+        .into_iter()
+        .enumerate()
+        .filter_map(|(n, s)| {
+            let Seen { start, end, weight, like, constant, .. } = s?;
+            Some(Interval { v: V(n as u32), class: classes[n], start, end, weight, like, constant })
+        })
+        .collect();
+    out.sort_by_key(|i| (i.start, i.v));
+    out
+}
+
+/// Gives registers to intervals in order; what does not fit is marked to live in memory. Whether anything was.
+fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [Loc]) -> bool {
+    let mut free: Vec<u8> = registers.iter().rev().copied().collect();
+    let mut active: Vec<&Interval> = Vec::new();
+    let mut spilled = false;
+    for i in intervals {
+        active.retain(|a| {
+            let over = a.end <= i.start;
+            if over && let Loc::Reg(r) = locs[a.v.0 as usize] {
+                free.push(r);
+            }
+            !over
+        });
+        let arrives = entry.iter().position(|v| *v == i.v).map(|n| ENTRY[n]);
+        let liked = i.like.and_then(|v| match locs[v.0 as usize] {
+            Loc::Reg(r) => Some(r),
+            _ => None,
+        });
+        let wanted = [arrives, liked].into_iter().flatten().find_map(|r| free.iter().position(|f| *f == r));
+        if let Some(at) = wanted.or_else(|| free.len().checked_sub(1)) {
+            locs[i.v.0 as usize] = Loc::Reg(free.remove(at));
+            active.push(i);
+            continue;
+        }
+        let memory = |i: &Interval| match i.constant {
+            Some(bits) => Loc::Pool(bits),
+            None => Loc::Stack(0),
+        };
+        // A constant costs no store and, mostly, no load of its own.
+        let cost = |i: &Interval| if i.constant.is_some() { i.weight * 0.5 } else { i.weight };
+        let cheapest = active.iter().enumerate().min_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
+        spilled = true;
+        match cheapest {
+            Some((at, a)) if cost(a) < cost(i) => {
+                locs[i.v.0 as usize] = locs[a.v.0 as usize];
+                locs[a.v.0 as usize] = memory(a);
+                active.remove(at);
+                active.push(i);
+            }
+            _ => locs[i.v.0 as usize] = memory(i),
+        }
+    }
+    spilled
+}

@@ -1,0 +1,700 @@
+//! From allocated code to the machine's instructions.
+
+use crate::alloc::{Allocated, HEAD, Line, Loc, LoopLine, TEMPORARY};
+use crate::asm::{
+    Alu, AsmError, Assembler, Base, Bmi, BroadcastGpr, Code, Cond, Const, Gather, Gpr, GprSrc, Inst, Label, Level,
+    Mask, MaskSize, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Shift, Size, Unary, Vec2, Vec3,
+    Vec3Imm, VecDst, VecSrc, VecStore, VecTest, Vreg, Vsib, Width,
+};
+use crate::code::{Addr, Gen, Op, Shape, Src, Two, V};
+
+const Z: Width = Width::Z512;
+
+/// Words at the top of the stack: two saved registers and one operand.
+const SAVE: [i64; 3] = [0, 8, 16];
+
+struct Encoder<'a> {
+    asm: Assembler,
+    code: &'a Allocated,
+    labels: Vec<(Label, Label)>,
+}
+
+/// The machine code of a function with the C calling convention: argument table, first and one past the last parallel
+/// iteration, scratch.
+pub fn encode(code: &Allocated, entry: &[V; 4], listing: bool) -> Result<Code, AsmError> {
+    let mut asm = if listing { Assembler::with_listing(Level::Avx512) } else { Assembler::new(Level::Avx512) };
+    let labels = code.loops.iter().map(|_| (asm.label(), asm.label())).collect();
+    let mut e = Encoder { asm, code, labels };
+    e.function(entry);
+    e.asm.finish()
+}
+
+fn stack(at: i64) -> Mem {
+    Mem::base(Gpr::RSP).offset(at)
+}
+
+impl Encoder<'_> {
+    fn push(&mut self, inst: Inst) {
+        self.asm.push(inst);
+    }
+
+    fn function(&mut self, entry: &[V; 4]) {
+        let saved: Vec<Gpr> =
+            [3u8, 12, 13, 14, 15].into_iter().filter(|r| self.code.used & (1 << r) != 0).map(Gpr).collect();
+        self.push(Inst::Push { src: Gpr::RBP });
+        self.push(Inst::mov(Gpr::RBP, Gpr::RSP));
+        for src in &saved {
+            self.push(Inst::Push { src: *src });
+        }
+        let size = self.code.stack.next_multiple_of(64) as i32;
+        self.push(Inst::alu(Alu::Sub, Gpr::RSP, size));
+        self.push(Inst::alu(Alu::And, Gpr::RSP, -64));
+        // Those that arrive in one register and live in another (or in memory) move; none lives where another arrives.
+        for (v, r) in entry.iter().zip(crate::alloc::ENTRY) {
+            match self.loc(*v) {
+                Loc::Stack(at) => self.push(Inst::store(stack(i64::from(at)), Gpr(r))),
+                Loc::Reg(_) | Loc::Pool(_) | Loc::None => {}
+            }
+        }
+        for line in &self.code.lines {
+            match line {
+                Line::Op(op) => self.op(*op),
+                Line::Comment(text) => self.asm.comment(format_args!("{text}")),
+                Line::Begin(id) => self.begin(*id),
+                Line::End(id) => self.end(*id),
+            }
+        }
+        self.push(Inst::Plain(Plain::Vzeroupper));
+        self.push(Inst::Lea { dst: Gpr::RSP, src: Mem::base(Gpr::RBP).offset(-8 * saved.len() as i64) });
+        for dst in saved.iter().rev() {
+            self.push(Inst::Pop { dst: *dst });
+        }
+        self.push(Inst::Pop { dst: Gpr::RBP });
+        self.push(Inst::RET);
+    }
+
+    fn begin(&mut self, id: usize) {
+        let LoopLine { counter, end, may_be_empty, comment, .. } = &self.code.loops[id];
+        if let Some(text) = comment {
+            self.asm.comment(format_args!("{text}"));
+        }
+        let (head, after) = self.labels[id];
+        if *may_be_empty {
+            self.compare(*counter, *end);
+            self.push(Inst::Jcc { cond: Cond::Ge, to: after });
+        }
+        self.asm.align(32);
+        self.asm.bind(head);
+    }
+
+    fn end(&mut self, id: usize) {
+        let code = self.code;
+        let LoopLine { counter, step, end, inductions, .. } = &code.loops[id];
+        for (v, by) in inductions {
+            self.two(Two::Add, *v, *by);
+        }
+        self.two(Two::Add, *counter, Gen::Imm(*step));
+        self.compare(*counter, *end);
+        let (head, after) = self.labels[id];
+        self.push(Inst::Jcc { cond: Cond::L, to: head });
+        self.asm.bind(after);
+    }
+
+    fn loc(&self, v: V) -> Loc {
+        self.code.locs[v.0 as usize]
+    }
+
+    fn pool(&mut self, bits: u32) -> Const {
+        self.asm.constant(bits)
+    }
+
+    /// A general register that holds `v`: its own, or the temporary, loaded.
+    fn general(&mut self, v: V, temporary: usize) -> Gpr {
+        match self.loc(v) {
+            Loc::Reg(r) => Gpr(r),
+            Loc::Stack(at) => {
+                let r = Gpr(TEMPORARY[2][temporary]);
+                self.push(Inst::load(r, stack(i64::from(at))));
+                r
+            }
+            Loc::Pool(_) | Loc::None => Gpr(TEMPORARY[2][temporary]),
+        }
+    }
+
+    /// A general register to write `v` to; `None` if nothing reads it. Give it to `written` afterwards.
+    fn general_to(&self, v: V) -> Gpr {
+        match self.loc(v) {
+            Loc::Reg(r) => Gpr(r),
+            _ => Gpr(TEMPORARY[2][0]),
+        }
+    }
+
+    fn general_written(&mut self, v: V, r: Gpr) {
+        if let Loc::Stack(at) = self.loc(v) {
+            self.push(Inst::store(stack(i64::from(at)), r));
+        }
+    }
+
+    /// A vector register that holds `v`.
+    fn vector(&mut self, v: V, temporary: usize) -> Vreg {
+        let r = Vreg(TEMPORARY[0][temporary]);
+        match self.loc(v) {
+            Loc::Reg(r) => return Vreg(r),
+            Loc::Stack(at) => self.push(Inst::vec2(Vec2::Movaps, Z, r, stack(i64::from(at)))),
+            Loc::Pool(bits) => self.constant(r, bits),
+            Loc::None => {}
+        }
+        r
+    }
+
+    fn vector_to(&self, v: V) -> Vreg {
+        match self.loc(v) {
+            Loc::Reg(r) => Vreg(r),
+            _ => Vreg(TEMPORARY[0][1]),
+        }
+    }
+
+    fn vector_written(&mut self, v: V, r: Vreg) {
+        if let Loc::Stack(at) = self.loc(v) {
+            self.push(Inst::vec_store(VecStore::Movaps, Z, stack(i64::from(at)), r));
+        }
+    }
+
+    fn mask(&mut self, v: V, temporary: usize) -> Mask {
+        match self.loc(v) {
+            Loc::Reg(r) => Mask(r),
+            Loc::Stack(at) => {
+                let r = Mask(TEMPORARY[1][temporary]);
+                self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: r, src: stack(i64::from(at)) });
+                r
+            }
+            Loc::Pool(_) | Loc::None => Mask(TEMPORARY[1][temporary]),
+        }
+    }
+
+    fn mask_to(&self, v: V) -> Mask {
+        match self.loc(v) {
+            Loc::Reg(r) => Mask(r),
+            _ => Mask(TEMPORARY[1][0]),
+        }
+    }
+
+    fn mask_written(&mut self, v: V, r: Mask) {
+        if let Loc::Stack(at) = self.loc(v) {
+            self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(i64::from(at)), src: r });
+        }
+    }
+
+    fn constant(&mut self, dst: Vreg, bits: u32) {
+        if bits == 0 {
+            // The shortest form clears the whole register where it exists.
+            self.push(Inst::vec3(Vec3::Pxord, Z, dst, dst, dst));
+        } else {
+            let c = self.pool(bits);
+            self.push(Inst::vec2(Vec2::Broadcastss, Z, dst, Mem::constant(c)));
+        }
+    }
+
+    fn addr(&mut self, a: Addr) -> Mem {
+        let base = self.general(a.base, 0);
+        let index = a.index.map(|i| (self.general(i, 1), Scale::S1));
+        Mem { base: Base::Gpr(base), index, disp: i64::from(a.disp) }
+    }
+
+    fn src(&mut self, s: Src) -> VecSrc {
+        match s {
+            Src::Reg(v) => match self.loc(v) {
+                Loc::Reg(r) => VecSrc::Reg(Vreg(r)),
+                Loc::Stack(at) => VecSrc::Mem(stack(i64::from(at))),
+                Loc::Pool(bits) => VecSrc::Broadcast(Mem::constant(self.pool(bits))),
+                Loc::None => VecSrc::Reg(Vreg(TEMPORARY[0][0])),
+            },
+            Src::Mem(a) => VecSrc::Mem(self.addr(a)),
+            Src::Broadcast(a) => VecSrc::Broadcast(self.addr(a)),
+        }
+    }
+
+    fn gen_src(&mut self, g: Gen, temporary: usize) -> GprSrc {
+        match g {
+            Gen::Imm(imm) => match i32::try_from(imm) {
+                Ok(imm) => GprSrc::Imm(imm),
+                Err(_) => {
+                    let r = Gpr(TEMPORARY[2][temporary]);
+                    self.push(Inst::store(stack(SAVE[1]), r));
+                    self.push(Inst::MovImm { dst: r, imm: imm as u64 });
+                    self.push(Inst::store(stack(SAVE[2]), r));
+                    self.push(Inst::load(r, stack(SAVE[1])));
+                    GprSrc::Mem(stack(SAVE[2]))
+                }
+            },
+            Gen::Reg(v) => match self.loc(v) {
+                Loc::Reg(r) => GprSrc::Gpr(Gpr(r)),
+                Loc::Stack(at) => GprSrc::Mem(stack(i64::from(at))),
+                Loc::Pool(_) | Loc::None => GprSrc::Imm(0),
+            },
+        }
+    }
+
+    fn compare(&mut self, a: V, b: Gen) {
+        let b = self.gen_src(b, 1);
+        let a = self.general(a, 0);
+        self.push(Inst::alu(Alu::Cmp, a, b));
+    }
+
+    fn two(&mut self, op: Two, dst: V, src: Gen) {
+        if src == Gen::Imm(0) && matches!(op, Two::Add | Two::Sub) {
+            return;
+        }
+        // Sums can be made in memory.
+        if let (Loc::Stack(at), Two::Add | Two::Sub) = (self.loc(dst), op) {
+            let by = match self.gen_src(src, 1) {
+                GprSrc::Imm(i) => RegImm::Imm(i),
+                GprSrc::Gpr(r) => RegImm::Gpr(r),
+                GprSrc::Mem(m) => {
+                    let r = Gpr(TEMPORARY[2][1]);
+                    self.push(Inst::load(r, m));
+                    RegImm::Gpr(r)
+                }
+            };
+            let op = if op == Two::Add { Alu::Add } else { Alu::Sub };
+            self.push(Inst::AluMem { op, size: Size::Q64, dst: stack(i64::from(at)), src: by });
+            return;
+        }
+        let by = self.gen_src(src, 1);
+        let r = self.general(dst, 0);
+        match op {
+            Two::Add => self.push(Inst::alu(Alu::Add, r, by)),
+            Two::Sub => self.push(Inst::alu(Alu::Sub, r, by)),
+            Two::And => self.push(Inst::alu(Alu::And, r, by)),
+            Two::Mul => match by {
+                GprSrc::Imm(imm) => self.push(Inst::ImulImm { size: Size::Q64, dst: r, src: Rm::Gpr(r), imm }),
+                GprSrc::Gpr(s) => self.push(Inst::Imul { size: Size::Q64, dst: r, src: Rm::Gpr(s) }),
+                GprSrc::Mem(m) => self.push(Inst::Imul { size: Size::Q64, dst: r, src: Rm::Mem(m) }),
+            },
+            Two::Min | Two::Max => {
+                let from = match by {
+                    GprSrc::Imm(imm) => {
+                        self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm });
+                        Rm::Mem(stack(SAVE[2]))
+                    }
+                    GprSrc::Gpr(s) => Rm::Gpr(s),
+                    GprSrc::Mem(m) => Rm::Mem(m),
+                };
+                let compared = match from {
+                    Rm::Gpr(s) => GprSrc::Gpr(s),
+                    Rm::Mem(m) => GprSrc::Mem(m),
+                };
+                self.push(Inst::alu(Alu::Cmp, r, compared));
+                let cond = if op == Two::Min { Cond::G } else { Cond::L };
+                self.push(Inst::Cmov { cond, size: Size::Q64, dst: r, src: from });
+            }
+        }
+        self.general_written(dst, r);
+    }
+
+    fn masking(&mut self, mask: Option<V>) -> Masking {
+        match mask {
+            None => Masking::NONE,
+            Some(m) => Masking::zero(self.mask(m, 0)),
+        }
+    }
+
+    fn keeping(&mut self, mask: Option<V>) -> Masking {
+        match mask {
+            None => Masking::NONE,
+            Some(m) => Masking::keep(self.mask(m, 0)),
+        }
+    }
+
+    fn op(&mut self, op: Op) {
+        match op {
+            Op::Vec2 { op, dst, src } => {
+                let s = self.src(src);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec2(op, Z, d, s));
+                self.vector_written(dst, d);
+            }
+            Op::Vec2Imm { op, dst, src, imm } => {
+                let s = self.src(src);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec2_imm(op, Z, d, s, imm));
+                self.vector_written(dst, d);
+            }
+            Op::Vec3 { op, dst, a, b } => {
+                let a = self.vector(a, 0);
+                let b = self.src(b);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec3(op, Z, d, a, b));
+                self.vector_written(dst, d);
+            }
+            Op::Vec3Imm { op, dst, a, b, imm } => {
+                let a = self.vector(a, 0);
+                let b = self.src(b);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec3_imm(op, Z, d, a, b, imm));
+                self.vector_written(dst, d);
+            }
+            Op::Shift { op, dst, src, count } => {
+                let s = self.vector(src, 0);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec_shift(op, Z, d, s, count));
+                self.vector_written(dst, d);
+            }
+            Op::Update { op, dst, a, b, mask } => {
+                let d = self.vector(dst, 1);
+                let a = if a == dst { d } else { self.vector(a, 0) };
+                let b = self.src(b);
+                let masking = self.keeping(mask);
+                self.push(Inst::Vec3 { op, width: Z, dst: d, a, b, masking });
+                self.vector_written(dst, d);
+            }
+            Op::UpdateImm { op, dst, a, b, imm } => {
+                let d = self.vector(dst, 1);
+                let a = if a == dst { d } else { self.vector(a, 0) };
+                let b = self.src(b);
+                self.push(Inst::Vec3Imm { op, width: Z, dst: d, a, b, imm, masking: Masking::NONE });
+                self.vector_written(dst, d);
+            }
+            Op::Const { dst, bits } => {
+                if let Loc::Reg(r) = self.loc(dst) {
+                    self.constant(Vreg(r), bits);
+                }
+            }
+            Op::Lanes { dst, by } => {
+                let lanes: [i32; 16] = std::array::from_fn(|n| by.wrapping_mul(n as i32));
+                let c = self.asm.constant(lanes);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec2(Vec2::Movups, Z, d, Mem::constant(c)));
+                self.vector_written(dst, d);
+            }
+            Op::Move { dst, src } => {
+                if self.loc(dst) == self.loc(src) {
+                    return;
+                }
+                match (self.loc(dst), self.loc(src)) {
+                    (Loc::Reg(d), Loc::Pool(bits)) => self.constant(Vreg(d), bits),
+                    (Loc::Reg(d), _) => {
+                        let s = self.src(Src::Reg(src));
+                        self.push(Inst::vec2(Vec2::Movaps, Z, Vreg(d), s));
+                    }
+                    _ => {
+                        let s = self.vector(src, 0);
+                        self.vector_written(dst, s);
+                    }
+                }
+            }
+            Op::MoveMasked { dst, src, mask } => {
+                let d = self.vector(dst, 1);
+                let s = self.vector(src, 0);
+                let masking = self.keeping(Some(mask));
+                self.push(Inst::Vec2 { op: Vec2::Movaps, width: Z, dst: d, src: VecSrc::Reg(s), masking });
+                self.vector_written(dst, d);
+            }
+            Op::Blend { dst, mask, a, b } => {
+                let a = self.vector(a, 0);
+                let b = self.src(b);
+                let masking = self.keeping(Some(mask));
+                let d = self.vector_to(dst);
+                self.push(Inst::Vec3 { op: Vec3::Blendmps, width: Z, dst: d, a, b, masking });
+                self.vector_written(dst, d);
+            }
+            Op::Load { dst, addr, shape, mask } => {
+                let m = self.addr(addr);
+                let d = self.vector_to(dst);
+                let masking = self.masking(mask);
+                let op = match shape {
+                    Shape::Full | Shape::Stream => Vec2::Movups,
+                    Shape::One => Vec2::Broadcastss,
+                    Shape::Bytes => Vec2::Pmovzxbd,
+                    Shape::OneByte => Vec2::Pbroadcastb,
+                };
+                let masking = if shape == Shape::OneByte { Masking::NONE } else { masking };
+                self.push(Inst::Vec2 { op, width: Z, dst: d, src: VecSrc::Mem(m), masking });
+                self.vector_written(dst, d);
+            }
+            Op::Store { addr, src, shape, mask } => {
+                let m = self.addr(addr);
+                let s = self.vector(src, 0);
+                let masking = self.keeping(mask);
+                let (op, width) = match shape {
+                    Shape::Full => (VecStore::Movups, Z),
+                    Shape::One => (VecStore::Movss, Width::X128),
+                    Shape::Stream => (VecStore::Movntps, Z),
+                    Shape::Bytes => (VecStore::Pmovdb, Z),
+                    Shape::OneByte => {
+                        self.one_byte(m, s);
+                        return;
+                    }
+                };
+                self.push(Inst::VecStore { op, width, dst: VecDst::Mem(m), src: s, masking });
+            }
+            Op::Gather { dst, base, index, mask } => self.gather(dst, base, index, mask),
+            Op::Scatter { base, index, src, mask } => self.scatter(base, index, src, mask),
+            Op::CmpFloat { op, dst, a, b, predicate } => {
+                let a = self.vector(a, 0);
+                let b = self.src(b);
+                let d = self.mask_to(dst);
+                self.push(Inst::CmpFloat { op, width: Z, dst: d, a, b, predicate, mask: Mask::K0 });
+                self.mask_written(dst, d);
+            }
+            Op::CmpInt { op, dst, a, b, predicate } => {
+                let a = self.vector(a, 0);
+                let b = self.src(b);
+                let d = self.mask_to(dst);
+                self.push(Inst::CmpInt { op, width: Z, dst: d, a, b, predicate, mask: Mask::K0 });
+                self.mask_written(dst, d);
+            }
+            Op::Mask2 { op, dst, a, b } => {
+                let a = self.mask(a, 0);
+                let b = self.mask(b, 1);
+                let d = self.mask_to(dst);
+                self.push(Inst::MaskOp { op, size: MaskSize::W16, dst: d, a, b });
+                self.mask_written(dst, d);
+            }
+            Op::MaskNot { dst, src } => {
+                let s = self.mask(src, 1);
+                let d = self.mask_to(dst);
+                self.push(Inst::MaskNot { size: MaskSize::W16, dst: d, src: s });
+                self.mask_written(dst, d);
+            }
+            Op::MaskMove { dst, src } => {
+                let s = self.mask(src, 1);
+                let d = self.mask_to(dst);
+                if s != d {
+                    self.push(Inst::MaskMov { size: MaskSize::W16, dst: d, src: s });
+                }
+                self.mask_written(dst, d);
+            }
+            Op::MaskFrom { dst, src } => {
+                let s = self.general(src, 0);
+                let d = self.mask_to(dst);
+                self.push(Inst::MaskFromGpr { size: MaskSize::W16, dst: d, src: s });
+                self.mask_written(dst, d);
+            }
+            Op::MaskConst { dst, bits } => {
+                let d = self.mask_to(dst);
+                self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm: i32::from(bits) });
+                self.push(Inst::MaskLoad { size: MaskSize::W16, dst: d, src: stack(SAVE[2]) });
+                self.mask_written(dst, d);
+            }
+            Op::MaskLanes { dst, src } => {
+                let s = self.mask(src, 0);
+                let d = self.vector_to(dst);
+                self.push(Inst::MaskToVec { op: MaskToVec::Pmovm2d, width: Z, dst: d, src: s });
+                self.vector_written(dst, d);
+            }
+            Op::LanesMask { dst, src } => {
+                let s = self.vector(src, 0);
+                let d = self.mask_to(dst);
+                let b = VecSrc::Reg(s);
+                self.push(Inst::VecTest { op: VecTest::Ptestmd, width: Z, dst: d, a: s, b, mask: Mask::K0 });
+                self.mask_written(dst, d);
+            }
+            Op::Spread { dst, src } => {
+                let s = self.general(src, 0);
+                let d = self.vector_to(dst);
+                let masking = Masking::NONE;
+                self.push(Inst::BroadcastGpr { op: BroadcastGpr::Pbroadcastd, width: Z, dst: d, src: s, masking });
+                self.vector_written(dst, d);
+            }
+            Op::Slot { dst, table, slot } => {
+                let t = self.general(table, 0);
+                let d = self.general_to(dst);
+                self.push(Inst::load(d, Mem::base(t).offset(8 * i64::from(slot))));
+                self.general_written(dst, d);
+            }
+            Op::Imm { dst, imm } => {
+                let d = self.general_to(dst);
+                self.push(Inst::MovImm { dst: d, imm: imm as u64 });
+                self.general_written(dst, d);
+            }
+            Op::Mov { dst, src } => {
+                if self.loc(dst) == self.loc(src) {
+                    return;
+                }
+                let s = self.general(src, 0);
+                match self.loc(dst) {
+                    Loc::Reg(d) => self.push(Inst::mov(Gpr(d), s)),
+                    _ => self.general_written(dst, s),
+                }
+            }
+            Op::Two { op, dst, src } => self.two(op, dst, src),
+            Op::Lea { dst, base, index, disp } => {
+                let b = self.general(base, 0);
+                let mut m = Mem::base(b).offset(i64::from(disp));
+                if let Some((i, scale)) = index {
+                    let i = self.general(i, 1);
+                    m = m.index(i, Scale::of(usize::from(scale)).unwrap_or(Scale::S1));
+                }
+                let d = self.general_to(dst);
+                self.push(Inst::Lea { dst: d, src: m });
+                self.general_written(dst, d);
+            }
+            Op::MulImm { dst, src, imm } => {
+                let s = self.general(src, 0);
+                let d = self.general_to(dst);
+                if imm > 0 && imm & (imm - 1) == 0 {
+                    if s != d {
+                        self.push(Inst::mov(d, s));
+                    }
+                    if imm > 1 {
+                        let count = crate::asm::Count::Imm(imm.trailing_zeros() as u8);
+                        self.push(Inst::Shift { op: Shift::Shl, size: Size::Q64, dst: d, count });
+                    }
+                } else {
+                    self.push(Inst::ImulImm { size: Size::Q64, dst: d, src: Rm::Gpr(s), imm });
+                }
+                self.general_written(dst, d);
+            }
+            Op::Divide { dst, src, by, remainder, negative } => self.divide(dst, src, by, remainder, negative),
+            Op::Within { dst, src, end } => {
+                let end = self.gen_src(end, 1);
+                let s = self.general(src, 0);
+                self.push(Inst::alu(Alu::Cmp, s, end));
+                let d = self.general_to(dst);
+                self.push(Inst::alu(Alu::Sbb, d, d));
+                self.general_written(dst, d);
+            }
+            Op::Bmi { op, dst, src, count } => {
+                let s = self.general(src, 0);
+                let count = self.general(count, 1);
+                let d = self.general_to(dst);
+                self.push(Inst::Bmi { op, size: Size::Q64, dst: d, src: Rm::Gpr(s), count });
+                self.general_written(dst, d);
+            }
+            Op::Prefetch { addr, hint } => {
+                let src = self.addr(addr);
+                self.push(Inst::Prefetch { hint, src });
+            }
+        }
+    }
+
+    /// The low byte of the first lane, through a saved register.
+    fn one_byte(&mut self, to: Mem, value: Vreg) {
+        let mut m = to;
+        // The address may use any register: take one that it does not.
+        let used: Vec<Gpr> = [
+            if let Base::Gpr(b) = m.base { Some(b) } else { None },
+            m.index.map(|(i, _)| i),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let Some(r) = [Gpr::RAX, Gpr::RCX, Gpr::RDX].into_iter().find(|r| !used.contains(r)) else { return };
+        if m.base == Base::Gpr(Gpr::RSP) {
+            m.disp += 0;
+        }
+        self.push(Inst::store(stack(SAVE[0]), r));
+        self.push(Inst::GprFromVec { op: crate::asm::GprFromVec::Movd, dst: r, src: value });
+        self.push(Inst::Store { size: MemSize::B8, dst: m, src: r });
+        self.push(Inst::load(r, stack(SAVE[0])));
+    }
+
+    fn gather(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
+        let Mem { base: b, index: i, disp } = self.addr(base);
+        let (at, restore) = self.one_base(b, i);
+        let index = self.vector(index, 0);
+        // The instruction clears its mask and must not write what it reads: both get registers of their own.
+        let d = self.vector_to(dst);
+        let target = if d == index { Vreg(TEMPORARY[0][1]) } else { d };
+        self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
+        let live = Mask(7);
+        match mask {
+            None => self.push(Inst::MaskOp { op: crate::asm::MaskOp::Xnor, size: MaskSize::W16, dst: live, a: live, b: live }),
+            Some(m) => {
+                let m = self.mask(m, 1);
+                if m != live {
+                    self.push(Inst::MaskMov { size: MaskSize::W16, dst: live, src: m });
+                }
+            }
+        }
+        self.push(Inst::vec3(Vec3::Pxord, Z, target, target, target));
+        let src = Vsib { base: at, index, scale: Scale::S4, disp };
+        self.push(Inst::Gather { op: Gather::Gatherdps, width: Z, dst: target, src, mask: live });
+        self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(7), src: stack(SAVE[1]) });
+        if target != d {
+            self.push(Inst::vec2(Vec2::Movaps, Z, d, target));
+        }
+        self.restore(restore);
+        self.vector_written(dst, d);
+    }
+
+    fn scatter(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
+        let Mem { base: b, index: i, disp } = self.addr(base);
+        let (at, restore) = self.one_base(b, i);
+        let index = self.vector(index, 0);
+        let s = self.vector(src, 1);
+        self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
+        let live = Mask(7);
+        match mask {
+            None => self.push(Inst::MaskOp { op: crate::asm::MaskOp::Xnor, size: MaskSize::W16, dst: live, a: live, b: live }),
+            Some(m) => {
+                let m = self.mask(m, 1);
+                if m != live {
+                    self.push(Inst::MaskMov { size: MaskSize::W16, dst: live, src: m });
+                }
+            }
+        }
+        let dst = Vsib { base: at, index, scale: Scale::S4, disp };
+        self.push(Inst::Scatter { op: Scatter::Scatterdps, width: Z, dst, src: s, mask: live });
+        self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(7), src: stack(SAVE[1]) });
+        self.restore(restore);
+    }
+
+    /// An address of two registers as one; the second result says what to put back.
+    fn one_base(&mut self, base: Base, index: Option<(Gpr, Scale)>) -> (Gpr, Option<(Gpr, Gpr)>) {
+        let Base::Gpr(base) = base else { return (Gpr::RSP, None) };
+        match index {
+            None => (base, None),
+            Some((i, _)) => {
+                self.push(Inst::alu(Alu::Add, base, i));
+                (base, Some((base, i)))
+            }
+        }
+    }
+
+    fn restore(&mut self, what: Option<(Gpr, Gpr)>) {
+        if let Some((base, i)) = what {
+            self.push(Inst::alu(Alu::Sub, base, i));
+        }
+    }
+
+    /// Division works on fixed registers: they are saved, and operands and result pass through the stack.
+    fn divide(&mut self, dst: V, src: V, by: Gen, remainder: bool, negative: bool) {
+        let s = self.general(src, 0);
+        match self.gen_src(by, 1) {
+            GprSrc::Imm(imm) => self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm }),
+            GprSrc::Gpr(r) => self.push(Inst::store(stack(SAVE[2]), r)),
+            GprSrc::Mem(m) => {
+                let r = Gpr(TEMPORARY[2][1]);
+                self.push(Inst::load(r, m));
+                self.push(Inst::store(stack(SAVE[2]), r));
+            }
+        }
+        self.push(Inst::store(stack(SAVE[0]), Gpr::RAX));
+        self.push(Inst::store(stack(SAVE[1]), Gpr::RDX));
+        if s != Gpr::RAX {
+            self.push(Inst::mov(Gpr::RAX, s));
+        }
+        self.push(Inst::Plain(Plain::Cqo));
+        self.push(Inst::Unary { op: Unary::Idiv, size: Size::Q64, dst: Rm::Mem(stack(SAVE[2])) });
+        if negative {
+            let over = self.asm.label();
+            self.push(Inst::Test { size: Size::Q64, a: Gpr::RDX, b: RegImm::Gpr(Gpr::RDX) });
+            self.push(Inst::Jcc { cond: Cond::Ns, to: over });
+            self.push(Inst::Unary { op: Unary::Dec, size: Size::Q64, dst: Rm::Gpr(Gpr::RAX) });
+            self.push(Inst::alu(Alu::Add, Gpr::RDX, stack(SAVE[2])));
+            self.asm.bind(over);
+        }
+        let result = if remainder { Gpr::RDX } else { Gpr::RAX };
+        self.push(Inst::store(stack(SAVE[2]), result));
+        self.push(Inst::load(Gpr::RAX, stack(SAVE[0])));
+        self.push(Inst::load(Gpr::RDX, stack(SAVE[1])));
+        let d = self.general_to(dst);
+        self.push(Inst::load(d, stack(SAVE[2])));
+        self.general_written(dst, d);
+    }
+}
+
+const _: () = assert!(HEAD as i64 >= SAVE[2] + 8);
+const _: Option<(Bmi, Vec3Imm)> = None;

@@ -1,0 +1,49 @@
+//! A kernel as machine code: the stages of the emitter in order, and what is needed to call the result.
+
+use crate::alloc::allocate;
+use crate::asm::Code;
+use crate::code::Word;
+use crate::encode::encode;
+use crate::error::{Result, Unsupported};
+use crate::lower::lower;
+use lawson_graph::Dim;
+use lawson_kernel::Kernel;
+
+/// What to keep of the way to machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Listing {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Instructions as text, with the tree as comments.
+    On,
+}
+
+/// The machine code of a kernel, not yet where it can run.
+#[derive(Debug)]
+pub struct Emitted {
+    /// The code: a function of the argument table, the first and one past the last parallel iteration, and the scratch.
+    pub code: Code,
+    /// What the argument table holds.
+    pub words: Vec<Word>,
+    /// How many bytes of scratch each member of the team needs.
+    pub scratch_bytes: usize,
+    /// How many parallel iterations there are, by the kernel's parameters.
+    pub parallel: Dim,
+    /// What was put into memory for want of registers: vectors, masks, general registers.
+    pub spilled: [u32; 3],
+}
+
+/// Emits a scheduled kernel.
+pub fn emit(kernel: &Kernel, listing: Listing) -> Result<Emitted> {
+    let program = lower(kernel, listing == Listing::On)?;
+    let words = program.words.clone();
+    let scratch_bytes = program.scratch_bytes;
+    let parallel = program.parallel.as_dim().cloned().unwrap_or(Dim::ONE);
+    let entry = program.entry;
+    let allocated = allocate(program);
+    let spilled = allocated.spilled;
+    let code = encode(&allocated, &entry, listing == Listing::On)
+        .map_err(|e| Unsupported::new(format!("code that cannot be assembled: {e}")))?;
+    Ok(Emitted { code, words, scratch_bytes, parallel, spilled })
+}

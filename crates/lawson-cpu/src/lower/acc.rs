@@ -1,0 +1,325 @@
+//! Accumulators: state in registers, one set a point of the jammed axes.
+//!
+//! Jammed and vector loops *inside* an accumulation reduce: each of their points has a state of its own, started from the
+//! identity, and the states are merged at the end in an order that the tree alone decides.
+
+use super::{Lowering, LANES};
+use crate::asm::{Vec2Imm, Vec3, Vec3Imm};
+use crate::code::{Class, Op, Src, V};
+use crate::error::{Result, Unsupported};
+use lawson_graph::DType;
+use lawson_graph::op::BinaryKind;
+use lawson_kernel::{AccId, AxisId, Expr, ExprId, Extremum, For, Index, Kind, Node, Scalar};
+use std::collections::HashMap;
+
+/// An accumulator that is being stepped, or whose result is known.
+pub(super) struct AccState {
+    /// Jammed and unrolled axes around the accumulation.
+    pub(super) outer: Vec<AxisId>,
+    /// Jammed axes inside it, with their values.
+    inner: Vec<(AxisId, Vec<i64>)>,
+    /// The components of the state at each point, by the values of the outer and inner axes.
+    states: HashMap<Vec<i64>, Vec<V>>,
+    /// Whether the lanes of a vector hold states to be merged.
+    lanes: bool,
+    /// The loop that the accumulation stands in.
+    pub(super) frame: usize,
+}
+
+/// Jammed axes and vector loops on the way to the steps of an accumulator.
+fn reducing(nodes: &[Node], acc: AccId, lanes: &mut bool, jams: &mut Vec<(AxisId, Index, Index, i64)>) -> bool {
+    let mut found = false;
+    for node in nodes {
+        match node {
+            Node::Step { acc: a, .. } => found |= *a == acc,
+            Node::Accumulate { body, .. } => found |= reducing(body, acc, lanes, jams),
+            Node::For(For { axis, begin, end, step, kind, body }) => {
+                if !reducing(body, acc, lanes, jams) {
+                    continue;
+                }
+                found = true;
+                match kind {
+                    Kind::Vector(_) => *lanes = true,
+                    Kind::Jam => jams.push((*axis, begin.clone(), end.clone(), *step)),
+                    Kind::Parallel | Kind::Serial | Kind::Unroll => {}
+                }
+            }
+            Node::Store(_) | Node::Prefetch { .. } => {}
+        }
+    }
+    found
+}
+
+impl<'k> Lowering<'k> {
+    pub(super) fn accumulate(&mut self, acc: AccId, body: &'k [Node]) -> Result<()> {
+        let k = self.k;
+        self.comment(|k| format!("accumulate {}", k.acc(acc).name));
+        let mut lanes = false;
+        let mut jams = Vec::new();
+        reducing(body, acc, &mut lanes, &mut jams);
+        let mut inner: Vec<(AxisId, Vec<i64>)> = Vec::new();
+        for (axis, begin, end, step) in jams {
+            let (Some(b), Some(e)) = (begin.as_const(), end.as_const()) else {
+                return Err(Unsupported::new("a jammed loop without constant bounds"));
+            };
+            let values: Vec<i64> = (0..(e - b + step - 1).div_euclid(step)).map(|i| b + i * step).collect();
+            match inner.iter_mut().find(|(a, _)| *a == axis) {
+                Some((_, known)) if known.len() < values.len() => *known = values,
+                Some(_) => {}
+                None => inner.push((axis, values)),
+            }
+        }
+        let partial = lanes || inner.iter().any(|(_, v)| v.len() > 1);
+        let mut outer: Vec<AxisId> = self.jams.iter().map(|(a, _)| *a).collect();
+        for (n, v) in self.fixed.iter().enumerate() {
+            let axis = AxisId(n as u32);
+            if v.is_some() && !outer.contains(&axis) {
+                outer.push(axis);
+            }
+        }
+        let here = self.here();
+        // What was computed from an earlier accumulation is not current any more.
+        let depends = &self.depends;
+        for frame in &mut self.frames {
+            frame.values.retain(|_, (e, _)| depends[e.0 as usize].results.binary_search(&acc).is_err());
+        }
+        let combinations = combinations(&inner);
+        let components = &k.acc(acc).state;
+        let mut states: HashMap<Vec<i64>, Vec<V>> = HashMap::new();
+        self.at_points(&mut |l| {
+            let at = l.values_of(&outer);
+            for inner in &combinations {
+                let mut registers = Vec::new();
+                for c in components {
+                    let class = if c.dtype == DType::Bool { Class::Mask } else { Class::Vector };
+                    let dst = l.fresh(class);
+                    let src = if partial { l.constant(c.identity, here)? } else { l.value(c.init)? };
+                    l.move_to(dst, src, class, here);
+                    registers.push(dst);
+                }
+                let mut key = at.clone();
+                key.extend(inner);
+                states.insert(key, registers);
+            }
+            Ok(())
+        })?;
+        let before = self.accs.insert(acc, AccState { outer: outer.clone(), inner, states, lanes, frame: here });
+        drop(before);
+        self.walk(body)?;
+        if !partial {
+            return Ok(());
+        }
+        let mut merged: HashMap<Vec<i64>, Vec<V>> = HashMap::new();
+        self.at_points(&mut |l| {
+            let at = l.values_of(&outer);
+            let mut all: Vec<Vec<V>> = Vec::new();
+            for inner in &combinations {
+                let mut key = at.clone();
+                key.extend(inner);
+                let states = l.accs.get(&acc).and_then(|a| a.states.get(&key)).cloned();
+                all.push(states.ok_or_else(|| Unsupported::new("a state that was never started"))?);
+            }
+            // A balanced tree, whatever the number of states.
+            while all.len() > 1 {
+                let half = all.len().div_ceil(2);
+                let right = all.split_off(half);
+                for (n, other) in right.into_iter().enumerate() {
+                    let sum = l.merge(acc, all[n].clone(), other, here)?;
+                    all[n] = sum;
+                }
+            }
+            let Some(mut state) = all.pop() else { return Ok(()) };
+            if lanes {
+                let mut distance = LANES / 2;
+                while distance > 0 {
+                    let other: Result<Vec<V>> =
+                        state.iter().map(|v| l.shuffled(*v, distance, here)).collect();
+                    state = l.merge(acc, state, other?, here)?;
+                    distance /= 2;
+                }
+            }
+            if components.iter().any(|c| !l.is_constant(c.init, c.identity)) {
+                let mut init = Vec::new();
+                for c in components {
+                    init.push(l.value(c.init)?);
+                }
+                state = l.merge(acc, init, state, here)?;
+            }
+            merged.insert(at, state);
+            Ok(())
+        })?;
+        if let Some(state) = self.accs.get_mut(&acc) {
+            state.states = merged;
+            state.inner.clear();
+        }
+        Ok(())
+    }
+
+    fn is_constant(&self, e: ExprId, value: Scalar) -> bool {
+        matches!(self.k.expr(e), Expr::Const(s) if *s == value)
+    }
+
+    fn values_of(&self, axes: &[AxisId]) -> Vec<i64> {
+        axes.iter().map(|a| self.fixed[a.0 as usize].unwrap_or(0)).collect()
+    }
+
+    fn move_to(&mut self, dst: V, src: V, class: Class, depth: usize) {
+        let op = match class {
+            Class::Mask => Op::MaskMove { dst, src },
+            Class::Vector | Class::General => Op::Move { dst, src },
+        };
+        self.emit(depth, op);
+    }
+
+    /// The lanes of a vector `distance` further on, round about.
+    fn shuffled(&mut self, v: V, distance: i64, depth: usize) -> Result<V> {
+        if self.classes[v.0 as usize] != Class::Vector {
+            return Err(Unsupported::new("a bool accumulated across lanes"));
+        }
+        let dst = self.fresh(Class::Vector);
+        let op = match distance {
+            8 => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0x4E },
+            4 => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0xB1 },
+            2 => Op::Vec2Imm { op: Vec2Imm::Permilps, dst, src: Src::Reg(v), imm: 0x4E },
+            _ => Op::Vec2Imm { op: Vec2Imm::Permilps, dst, src: Src::Reg(v), imm: 0xB1 },
+        };
+        self.emit(depth, op);
+        Ok(dst)
+    }
+
+    fn merge(&mut self, acc: AccId, state: Vec<V>, other: Vec<V>, _depth: usize) -> Result<Vec<V>> {
+        let saved = std::mem::replace(&mut self.states, [Some((acc, state)), Some((acc, other))]);
+        self.local.clear();
+        let mut out = Vec::new();
+        for e in &self.k.acc(acc).merge {
+            out.push(self.value(*e)?);
+        }
+        self.states = saved;
+        self.local.clear();
+        Ok(out)
+    }
+
+    pub(super) fn state_of(&mut self, which: usize, acc: AccId, i: usize) -> Result<V> {
+        match &self.states[which] {
+            Some((a, v)) if *a == acc => Ok(v[i]),
+            _ => match (which, self.registers(acc)) {
+                (0, Some(v)) => Ok(v[i]),
+                _ => Err(Unsupported::new("the state of an accumulator outside of its steps")),
+            },
+        }
+    }
+
+    /// The registers of an accumulator's state at this point.
+    fn registers(&self, acc: AccId) -> Option<Vec<V>> {
+        let state = self.accs.get(&acc)?;
+        let mut key = self.values_of(&state.outer);
+        for (axis, values) in &state.inner {
+            let first = values.first().copied().unwrap_or(0);
+            key.push(self.fixed[axis.0 as usize].unwrap_or(first));
+        }
+        state.states.get(&key).cloned()
+    }
+
+    pub(super) fn result_of(&mut self, acc: AccId, i: usize) -> Result<V> {
+        match self.registers(acc) {
+            Some(v) => Ok(v[i]),
+            None => Err(Unsupported::new(format!("the result of `{}` before it is known", self.k.acc(acc).name))),
+        }
+    }
+
+    pub(super) fn step(&mut self, acc: AccId, values: &'k [ExprId]) -> Result<()> {
+        self.at_points(&mut |l| {
+            if l.empty_lanes() {
+                return Ok(());
+            }
+            let registers = l
+                .registers(acc)
+                .ok_or_else(|| Unsupported::new("a step outside of its accumulation"))?;
+            let lanes = l.accs.get(&acc).is_some_and(|a| a.lanes);
+            let mask = if lanes { l.lane_mask()? } else { None };
+            if let ([value], [dst]) = (values, registers.as_slice())
+                && l.step_in_place(acc, *value, *dst, mask)?
+            {
+                return Ok(());
+            }
+            let mut new = Vec::new();
+            for v in values {
+                new.push(l.value(*v)?);
+            }
+            let here = l.here();
+            for (dst, src) in registers.into_iter().zip(new) {
+                let class = l.classes[dst.0 as usize];
+                match (mask, class) {
+                    (_, _) if dst == src => {}
+                    (None, _) => l.move_to(dst, src, class, here),
+                    (Some(mask), Class::Vector) => l.emit(here, Op::MoveMasked { dst, src, mask }),
+                    _ => return Err(Unsupported::new("a bool accumulated across lanes")),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Steps that are one instruction on the state's register: sums, fused products, extrema.
+    fn step_in_place(&mut self, acc: AccId, value: ExprId, dst: V, mask: Option<V>) -> Result<bool> {
+        let k = self.k;
+        let is_state = |e: ExprId| *k.expr(e) == Expr::State(acc, 0);
+        let reads_state = |l: &Self, e: ExprId| l.depends[e.0 as usize].state;
+        let here = self.here();
+        let (a, b, c) = match k.expr(value) {
+            _ if k.dtype(value) != DType::F32 => return Ok(false),
+            Expr::Fma(a, b, c) if is_state(*c) => (*a, *b, *c),
+            Expr::Binary(BinaryKind::Add, c, p) | Expr::Binary(BinaryKind::Add, p, c) if is_state(*c) => {
+                match self.product_of(*p) {
+                    Some((a, b)) => (a, b, *c),
+                    None => return self.step_by(Vec3::Addps, *p, dst, mask),
+                }
+            }
+            Expr::Binary(BinaryKind::Mul, c, p) if is_state(*c) => return self.step_by(Vec3::Mulps, *p, dst, mask),
+            Expr::Extremum(Extremum::Max, c, p) if is_state(*c) => return self.step_by(Vec3::Maxps, *p, dst, mask),
+            Expr::Extremum(Extremum::Min, c, p) if is_state(*c) => return self.step_by(Vec3::Minps, *p, dst, mask),
+            _ => return Ok(false),
+        };
+        debug_assert!(is_state(c));
+        if reads_state(self, a) || reads_state(self, b) {
+            return Ok(false);
+        }
+        // The one that only this point reads may stay in memory.
+        let first = self.memory_operand(a)?;
+        let (a, b) = match first {
+            Some(src) => (self.value(b)?, src),
+            None => {
+                let a = self.value(a)?;
+                match self.memory_operand(b)? {
+                    Some(src) => (a, src),
+                    None => (a, Src::Reg(self.value(b)?)),
+                }
+            }
+        };
+        self.emit(here, Op::Update { op: Vec3::Fmadd231ps, dst, a, b, mask });
+        Ok(true)
+    }
+
+
+    fn step_by(&mut self, op: Vec3, value: ExprId, dst: V, mask: Option<V>) -> Result<bool> {
+        if self.depends[value.0 as usize].state {
+            return Ok(false);
+        }
+        let here = self.here();
+        let b = match self.memory_operand(value)? {
+            Some(src) => src,
+            None => Src::Reg(self.value(value)?),
+        };
+        self.emit(here, Op::Update { op, dst, a: dst, b, mask });
+        Ok(true)
+    }
+}
+
+/// Every combination of the axes' values, the last axis fastest.
+fn combinations(axes: &[(AxisId, Vec<i64>)]) -> Vec<Vec<i64>> {
+    axes.iter().fold(vec![Vec::new()], |all, (_, values)| {
+        all.iter()
+            .flat_map(|head| values.iter().map(move |v| head.iter().copied().chain([*v]).collect()))
+            .collect()
+    })
+}
