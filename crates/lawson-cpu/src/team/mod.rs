@@ -2,8 +2,8 @@
 //!
 //! [`Team::run`] lends a closure to all members, the calling thread being member 0, and returns when all are done.
 //! Members that wait spin for some microseconds, then sleep; so a barrier in a balanced team costs less than a system
-//! call, and a team that has nothing to do costs nothing. `gate.rs` is how they wait; the order of events is at
-//! [`State`].
+//! call, and a team that has nothing to do costs nothing. `gate.rs` is how they wait; the order of events stands at
+//! `State`.
 #![allow(unsafe_code)]
 
 mod gate;
@@ -33,8 +33,8 @@ pub struct Team {
 pub struct TeamOptions {
     /// How many members, the calling thread included; not 0.
     pub members: usize,
-    /// How long a member that waits looks again before it sleeps. Where there are more members than processors,
-    /// they sleep at once: the one waited for may need the processor.
+    /// How long a member that waits looks again before it sleeps, at most: less where that proves of no use. Where
+    /// there are more members than processors, they sleep at once: the one waited for may need the processor.
     pub spin: Duration,
     /// Whether members stay on one processor.
     pub pinning: Pinning,
@@ -89,7 +89,6 @@ struct Threads {
 /// written only while no worker reads it.
 struct State {
     members: usize,
-    spin: Duration,
     /// Held during a run: runs from many threads queue up here, asleep.
     turn: Mutex<()>,
     started: Gate,
@@ -149,17 +148,17 @@ impl Team {
             _ => {}
         }
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let spin = if members > processors { Duration::ZERO } else { spin };
         let state = Arc::new(State {
             members,
-            spin: if members > processors { Duration::ZERO } else { spin },
             turn: Mutex::default(),
-            started: Gate::default(),
-            finished: Gate::default(),
+            started: Gate::new(spin),
+            finished: Gate::new(spin),
             running: Apart::default(),
             job: UnsafeCell::new(None),
             stop: AtomicBool::new(false),
             arrived: Apart::default(),
-            passed: Gate::default(),
+            passed: Gate::new(spin),
             panic: Mutex::default(),
         });
         // From here on, an error drops `threads`, which ends those that have begun.
@@ -236,9 +235,9 @@ impl State {
         let number = self.started.value().wrapping_add(1);
         self.started.set(number);
 
-        self.part(0, |member| work(member));
+        self.part(0, work);
         // Every worker is done with `work` before this returns, which is what makes lending it sound; `part` catches panics.
-        self.finished.wait(self.spin, |finished| finished == number);
+        self.finished.wait(|finished| finished == number);
         let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(turn);
         if let Some(panic) = panic {
@@ -264,7 +263,7 @@ impl State {
     fn work(&self, index: usize) {
         let mut seen = 0;
         loop {
-            seen = self.started.wait(self.spin, |started| started != seen);
+            seen = self.started.wait(|started| started != seen);
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
@@ -290,7 +289,7 @@ impl State {
                 self.passed.set(next);
                 return;
             }
-            if self.passed.wait(self.spin, |now| now != passed) == next {
+            if self.passed.wait(|now| now != passed) == next {
                 return;
             }
         }
