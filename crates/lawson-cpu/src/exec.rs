@@ -10,8 +10,9 @@ use std::ptr::NonNull;
 
 use crate::asm::Code;
 
-/// How generated code is called: one pointer, to arguments laid out as caller and code agree (in `rdi`).
-pub type Kernel = unsafe extern "sysv64" fn(arguments: *const u64);
+/// How a kernel's code is called: its argument table, the first and one past the last of the parallel iterations to run,
+/// and the scratch of the member that runs them.
+pub type Kernel = unsafe extern "sysv64" fn(table: *const u64, begin: i64, end: i64, scratch: *mut u8);
 
 /// One piece of code in the memory of the builder that gave it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,9 @@
 //! The CPU target of the Lawson compiler.
 //!
-//! A scheduled kernel becomes vector code over virtual registers (`lower/`), gets machine registers (`alloc.rs`) and becomes
-//! machine code (`encode.rs`, on the assembler of [`asm`]); [`exec`] makes it run, [`memory`] is what it works on. Read `kernel.rs`
-//! first, which puts these together. Not public API by itself: depend on `lawson`.
+//! A scheduled kernel becomes vector code over virtual registers (`lower/`), gets machine registers (`alloc.rs`) and
+//! becomes machine code (`encode.rs`, on the assembler of [`asm`]); `exec` makes it executable, [`memory`] is what it works
+//! on, [`team`] the threads that run it. Read `kernel.rs` first, which puts the stages together. Not public API by
+//! itself: depend on `lawson`.
 
 mod alloc;
 pub mod asm;
@@ -14,6 +15,7 @@ pub mod exec;
 mod kernel;
 mod lower;
 pub mod memory;
+pub mod team;
 
 pub use code::Word;
 pub use error::Unsupported;

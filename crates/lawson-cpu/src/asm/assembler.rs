@@ -48,6 +48,7 @@ struct Fixup {
 }
 
 /// Finished code: instructions, then constants. It runs at any address that is a multiple of [`Code::ALIGNMENT`].
+#[derive(Debug)]
 pub struct Code {
     bytes: Vec<u8>,
     instructions: usize,

@@ -228,7 +228,7 @@ impl<'k> Lowering<'k> {
                 self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst: k, a, b: Src::Reg(zero), predicate });
                 self.select(k, unit, a, DType::F32, depth)
             }
-            _ => Err(Unsupported::new(format!("{} of {dtype}", kind.keyword()))),
+            _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         }
     }
 
@@ -292,7 +292,7 @@ impl<'k> Lowering<'k> {
                 self.emit(depth, Op::Mask2 { op, dst, a, b });
                 return Ok(dst);
             }
-            _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.keyword()))),
+            _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         };
         let (a, b) = if matches!(op, Vec3::Addps | Vec3::Mulps) && matches!(self.k.expr(a), Expr::Load(_)) {
             // Either may be the one that stays in memory.
@@ -364,6 +364,7 @@ impl<'k> Lowering<'k> {
         let dtype = self.k.dtype(a);
         let (x, y) = (self.value(a)?, self.value(b)?);
         let dst = self.fresh(Class::Mask);
+        let unknown = || Unsupported::new(format!("the comparison {}", kind.name()));
         match dtype {
             DType::F32 => {
                 let predicate = match kind {
@@ -373,6 +374,7 @@ impl<'k> Lowering<'k> {
                     CompareKind::Le => FloatPredicate::LeOq,
                     CompareKind::Gt => FloatPredicate::GtOq,
                     CompareKind::Ge => FloatPredicate::GeOq,
+                    _ => return Err(unknown()),
                 };
                 self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a: x, b: Src::Reg(y), predicate });
             }
@@ -384,6 +386,7 @@ impl<'k> Lowering<'k> {
                     CompareKind::Le => IntPredicate::Le,
                     CompareKind::Gt => IntPredicate::Gt,
                     CompareKind::Ge => IntPredicate::Ge,
+                    _ => return Err(unknown()),
                 };
                 let op = if dtype == DType::I32 { CmpInt::Pcmpd } else { CmpInt::Pcmpud };
                 self.emit(depth, Op::CmpInt { op, dst, a: x, b: Src::Reg(y), predicate });
@@ -395,6 +398,7 @@ impl<'k> Lowering<'k> {
                     CompareKind::Ne => MaskOp::Xor,
                     CompareKind::Lt | CompareKind::Gt => MaskOp::Andn,
                     CompareKind::Le | CompareKind::Ge => MaskOp::Or,
+                    _ => return Err(unknown()),
                 };
                 let (mut x, mut y) = match kind {
                     CompareKind::Gt | CompareKind::Ge => (y, x),
