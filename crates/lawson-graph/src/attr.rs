@@ -124,7 +124,8 @@ impl std::hash::Hash for Attr {
 pub(crate) const CANONICAL_NAN: u64 = 0x7ff8 << 48;
 
 /// The shortest text that reads back as the same f64, always recognisable as a float.
-pub(crate) fn float_text(v: f64) -> String {
+#[doc(hidden)]
+pub fn float_text(v: f64) -> String {
     if v.is_nan() {
         let sign = if v.is_sign_negative() { "-" } else { "" };
         // Not every NaN has the same bits, and equality of attributes is by bits.

@@ -63,6 +63,20 @@ pub enum Place {
     File(String),
     /// A pass of the pipeline.
     Pass(String),
+    /// A directive of a schedule, counted from 1.
+    Directive {
+        /// Which directive.
+        number: usize,
+        /// The directive as text.
+        text: String,
+    },
+    /// A part of a kernel: its loops from the root, then what it is about.
+    Kernel {
+        /// The kernel's name.
+        kernel: String,
+        /// The axes of the loops around, outermost first, and the node itself.
+        path: String,
+    },
     /// An entry of an operator list, counted from 0.
     ListEntry {
         /// Which entry.
@@ -218,6 +232,10 @@ impl fmt::Display for Place {
             Place::Source(source) => write!(f, "{source}"),
             Place::File(path) => write!(f, "  --> {path}"),
             Place::Pass(name) => write!(f, "  --> after pass `{name}`"),
+            Place::Directive { number, text } => {
+                write!(f, "  --> directive {number} of the schedule: `{text}`")
+            }
+            Place::Kernel { kernel, path } => write!(f, "  --> kernel `@{kernel}`: {path}"),
             Place::ListEntry { index, op } => write!(f, "  --> entry {index} of the list: {op}"),
         }
     }
@@ -378,6 +396,28 @@ codes! {
         "Side files stand beside the model or below it. Absolute paths, `..` and links that lead out are refused.";
     "E0704" Usage "options contradict one another"
         "See `--help` of the command.";
+    "E0801" ScheduleTarget "a directive names a loop or a buffer that the kernel does not have"
+        "Directives name loops by their axes. `split i 8` replaces the loop over `i` by loops over `i.0` and `i.1`, which later directives name instead. The message lists the loops that there are.";
+    "E0802" ScheduleRefused "a directive cannot be applied to this kernel"
+        "The kernel would no longer mean the same, or a loop would be executed in a way that it cannot be. The message says what stands in the way.";
+    "E0811" KernelReference "a kernel refers to something that it does not have"
+        "An id points outside the kernel's axes, buffers, accumulators or expressions, an expression stands before one of its operands, or a name is used twice.";
+    "E0812" KernelDType "the dtypes of a kernel's expression do not agree"
+        "Operators of the kernel level take operands of one dtype, as those of graphs do; conversions are written as `cast`.";
+    "E0813" KernelBounds "an element outside its buffer may be read or written"
+        "Every index of a load or a store must follow from the loops around it, from the facts about parameters and from the conditions of its guard to lie in the buffer's dimensions. Add a guard to the load, correct the loop's bounds, or add the fact that is missing.";
+    "E0814" KernelLayout "a layout does not give every element a place of its own"
+        "The digits of each dimension must put its index together again, the strides must keep the digits apart, and the size must hold the last element.";
+    "E0815" KernelAxis "an axis is used where it has no value"
+        "An axis has a value inside the loops over it only; a derived axis inside the loops over all axes that it is derived from. No loop runs over a derived axis.";
+    "E0816" KernelKind "a loop cannot be executed as its kind says"
+        "Parallel loops form a chain at the root. Jam and unroll need as many iterations as is known beforehand, a vector loop begins at 0 and has no more iterations than lanes, and the bounds of loops inside jam and vector loops are the same for all of their iterations.";
+    "E0817" KernelConflict "iterations that are executed together may get in each other's way"
+        "Iterations of parallel, jam and vector loops must write different elements, and must not read what another one writes. Lawson accepts what it can prove: every such axis moves the index of a dimension by more than the axes inside it can.";
+    "E0818" KernelAccumulator "an accumulator is used where it has no state"
+        "Steps stand inside the `accumulate` of their accumulator, results after it; the state is known in steps and in the merge, the other state in the merge alone.";
+    "E0819" KernelScratch "scratch or an input is not used as its role says"
+        "Inputs are never written. Scratch has a constant size and is written before it is read, within one iteration of the parallel loops.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
 }

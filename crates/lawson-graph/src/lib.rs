@@ -56,6 +56,8 @@ pub mod interp;
 pub mod number;
 pub mod op;
 pub mod random;
+#[doc(hidden)]
+pub mod syntax;
 
 pub use attr::*;
 pub use builder::*;

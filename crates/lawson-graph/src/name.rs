@@ -16,12 +16,12 @@ pub(crate) fn is_name_part(c: char) -> bool {
 }
 
 /// Whether the name may stand bare.
-pub(crate) fn is_bare(name: &str) -> bool {
+pub fn is_bare(name: &str) -> bool {
     name.starts_with(is_name_start) && name.chars().all(is_name_part)
 }
 
 /// Whether a symbol of that name may stand bare: not if an attribute would take it for something else.
-pub(crate) fn is_bare_symbol(name: &str) -> bool {
+pub fn is_bare_symbol(name: &str) -> bool {
     is_bare(name) && !matches!(name, "true" | "false" | "inf" | "nan" | "min" | "max")
 }
 
@@ -35,7 +35,8 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// Prints a name bare where it may stand so, in double quotes elsewhere.
-pub(crate) struct Name<'a>(pub(crate) &'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(pub &'a str);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

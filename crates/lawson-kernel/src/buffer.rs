@@ -68,6 +68,16 @@ pub struct Digit {
     pub stride: Dim,
 }
 
+impl Level {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::L1 => "L1",
+            Level::L2 => "L2",
+        }
+    }
+}
+
 impl Layout {
     /// The last dimension lies densest.
     pub fn row_major(dims: &[Dim]) -> Layout {

@@ -144,6 +144,25 @@ impl Expr {
         }
     }
 
+    /// The same with other operands.
+    pub fn with_operands(self, replace: &mut impl FnMut(ExprId) -> ExprId) -> Expr {
+        match self {
+            Expr::Const(_) | Expr::Index(..) | Expr::State(..) | Expr::Other(..) | Expr::Result(..) => self,
+            Expr::Load(Load { buffer, index, guard }) => {
+                let guard = guard.map(|g| Guard { otherwise: replace(g.otherwise), ..g });
+                Expr::Load(Load { buffer, index, guard })
+            }
+            Expr::Unary(kind, a) => Expr::Unary(kind, replace(a)),
+            Expr::Cast(a, to) => Expr::Cast(replace(a), to),
+            Expr::Bitcast(a, to) => Expr::Bitcast(replace(a), to),
+            Expr::Binary(kind, a, b) => Expr::Binary(kind, replace(a), replace(b)),
+            Expr::Extremum(which, a, b) => Expr::Extremum(which, replace(a), replace(b)),
+            Expr::Compare(kind, a, b) => Expr::Compare(kind, replace(a), replace(b)),
+            Expr::Fma(a, b, c) => Expr::Fma(replace(a), replace(b), replace(c)),
+            Expr::Select(a, b, c) => Expr::Select(replace(a), replace(b), replace(c)),
+        }
+    }
+
     /// Calls `visit` with every index that it mentions itself.
     pub fn visit_indices(&self, visit: &mut impl FnMut(&Index)) {
         match self {

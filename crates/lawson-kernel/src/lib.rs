@@ -10,10 +10,12 @@ pub mod build;
 pub mod expr;
 pub mod index;
 pub mod range;
+pub mod schedule;
 pub mod tree;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
 pub use index::{Atom, Index};
 pub use range::{Range, Scope, Truth};
+pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};

@@ -51,6 +51,11 @@ impl<'k> Scope<'k> {
         Scope { kernel, ranges: vec![None; kernel.axes.len()], bounds: Vec::new() }
     }
 
+    /// The kernel whose loops are entered.
+    pub fn kernel(&self) -> &'k Kernel {
+        self.kernel
+    }
+
     /// What is known of an axis.
     pub fn range(&self, axis: AxisId) -> Option<Range> {
         self.ranges[axis.0 as usize]

@@ -158,6 +158,19 @@ pub enum StoreHint {
     Stream,
 }
 
+impl Kind {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Parallel => "parallel",
+            Kind::Serial => "serial",
+            Kind::Unroll => "unroll",
+            Kind::Jam => "jam",
+            Kind::Vector(_) => "vector",
+        }
+    }
+}
+
 impl Kernel {
     /// The expression of an id.
     pub fn expr(&self, id: ExprId) -> &Expr {

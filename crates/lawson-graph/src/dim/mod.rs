@@ -18,4 +18,4 @@ pub use bind::Bindings;
 pub use expr::{Dim, Symbol};
 pub use facts::{Fact, Facts, Relation};
 pub use text::parse_dim;
-pub(crate) use text::{DimToken, DimTokens, parse_dim_tokens};
+pub use text::{DimToken, DimTokens, parse_dim_tokens};

@@ -118,7 +118,7 @@ fn find_modulo(dim: &Dim) -> Option<(i64, Dim, Dim)> {
 }
 
 /// The tokens that a dimension expression is read from; the text form's lexer and `parse_dim` both provide them.
-pub(crate) trait DimTokens {
+pub trait DimTokens {
     /// The next token, without taking it: an operator or bracket as itself.
     fn peek_dim(&mut self) -> DimToken;
     /// Takes the token that `peek_dim` showed.
@@ -129,16 +129,19 @@ pub(crate) trait DimTokens {
 
 /// A token of a dimension expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum DimToken {
+pub enum DimToken {
     /// A number without its sign.
     Int(u64),
+    /// A symbol, or the name of a function.
     Name(String),
+    /// An operator or a bracket.
     Sign(char),
+    /// What stands in no expression.
     Other,
 }
 
 /// Reads an expression: sums of products; `*`, `/` and `%` bind alike, to the left.
-pub(crate) fn parse_dim_tokens(tokens: &mut dyn DimTokens) -> Result<Dim> {
+pub fn parse_dim_tokens(tokens: &mut dyn DimTokens) -> Result<Dim> {
     sum(tokens, 0)
 }
 

@@ -8,8 +8,10 @@ use crate::name::unescape;
 use std::borrow::Cow;
 
 /// Where reading has come to.
-pub(super) struct Cursor<'a> {
-    pub(super) source: Source<'a>,
+#[derive(Debug)]
+pub struct Cursor<'a> {
+    /// The text.
+    pub source: Source<'a>,
     here: Token,
     next: Token,
     last: Span,
@@ -17,7 +19,7 @@ pub(super) struct Cursor<'a> {
 
 /// The name of a value in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum ValueName<'a> {
+pub enum ValueName<'a> {
     /// `%12`: stands for a value without a name.
     Number(&'a str),
     /// `%x` or `%"x"`
@@ -26,39 +28,39 @@ pub(super) enum ValueName<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the beginning of the text.
-    pub(super) fn new(source: Source<'a>) -> Cursor<'a> {
+    pub fn new(source: Source<'a>) -> Cursor<'a> {
         let here = lex(source.text, 0);
         let next = lex(source.text, here.span.end);
         Cursor { source, here, next, last: Span { start: 0, end: 0 } }
     }
 
     /// The token here.
-    pub(super) fn peek(&self) -> Kind {
+    pub fn peek(&self) -> Kind {
         self.here.kind
     }
 
     /// The token after it.
-    pub(super) fn peek_next(&self) -> Kind {
+    pub fn peek_next(&self) -> Kind {
         self.next.kind
     }
 
     /// The text of the token after it.
-    pub(super) fn next_text(&self) -> &'a str {
+    pub fn next_text(&self) -> &'a str {
         self.source.slice(self.next.span)
     }
 
     /// Where the token here stands.
-    pub(super) fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         self.here.span
     }
 
     /// Where the token before stands.
-    pub(super) fn last(&self) -> Span {
+    pub fn last(&self) -> Span {
         self.last
     }
 
     /// Takes the token here.
-    pub(super) fn advance(&mut self) -> Token {
+    pub fn advance(&mut self) -> Token {
         let taken = self.here;
         self.last = taken.span;
         self.here = self.next;
@@ -75,7 +77,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error at the token here.
-    pub(super) fn error(&self, message: impl Into<String>) -> Error {
+    pub fn error(&self, message: impl Into<String>) -> Error {
         match self.here.kind {
             Kind::Bad(why) => self.source.error(Code::Syntax, self.here.span, why),
             _ => self.source.error(Code::Syntax, self.here.span, message),
@@ -83,7 +85,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error that says what should stand here.
-    pub(super) fn expected(&self, what: &str) -> Error {
+    pub fn expected(&self, what: &str) -> Error {
         const SHOWN: usize = 40;
         let found = match self.here.kind {
             Kind::End => "the end of the text".to_string(),
@@ -97,12 +99,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether a sign stands here.
-    pub(super) fn at(&self, sign: &'static str) -> bool {
+    pub fn at(&self, sign: &'static str) -> bool {
         self.here.kind == Kind::Sign(sign)
     }
 
     /// Takes a sign if it stands here.
-    pub(super) fn eat(&mut self, sign: &'static str) -> bool {
+    pub fn eat(&mut self, sign: &'static str) -> bool {
         let found = self.at(sign);
         if found {
             self.advance();
@@ -111,7 +113,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a sign that must stand here.
-    pub(super) fn expect(&mut self, sign: &'static str) -> Result<()> {
+    pub fn expect(&mut self, sign: &'static str) -> Result<()> {
         if self.eat(sign) {
             return Ok(());
         }
@@ -123,7 +125,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// After an item of a list: takes a comma, or the sign that closes the list. Says whether the list goes on.
-    pub(super) fn list_goes_on(&mut self, close: &'static str) -> Result<bool> {
+    pub fn list_goes_on(&mut self, close: &'static str) -> Result<bool> {
         if self.eat(",") {
             return Ok(!self.eat(close));
         }
@@ -134,12 +136,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether a certain word stands here.
-    pub(super) fn at_word(&self, word: &str) -> bool {
+    pub fn at_word(&self, word: &str) -> bool {
         self.here.kind == Kind::Ident && self.source.slice(self.here.span) == word
     }
 
     /// Takes a certain word if it stands here.
-    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+    pub fn eat_word(&mut self, word: &str) -> bool {
         let found = self.at_word(word);
         if found {
             self.advance();
@@ -148,7 +150,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes any word.
-    pub(super) fn word(&mut self, what: &str) -> Result<(&'a str, Span)> {
+    pub fn word(&mut self, what: &str) -> Result<(&'a str, Span)> {
         if self.here.kind != Kind::Ident {
             return Err(self.expected(what));
         }
@@ -168,7 +170,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a text in double quotes.
-    pub(super) fn string(&mut self, what: &str) -> Result<(Cow<'a, str>, Span)> {
+    pub fn string(&mut self, what: &str) -> Result<(Cow<'a, str>, Span)> {
         if self.here.kind != Kind::Str {
             return Err(self.expected(what));
         }
@@ -177,7 +179,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a name: a word, or any text in double quotes.
-    pub(super) fn name(&mut self, what: &str) -> Result<(Cow<'a, str>, Span)> {
+    pub fn name(&mut self, what: &str) -> Result<(Cow<'a, str>, Span)> {
         match self.here.kind {
             Kind::Str => self.string(what),
             _ => self.word(what).map(|(word, span)| (Cow::Borrowed(word), span)),
@@ -185,7 +187,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a name after `@`.
-    pub(super) fn at_name(&mut self, what: &str) -> Result<(Cow<'a, str>, Span)> {
+    pub fn at_name(&mut self, what: &str) -> Result<(Cow<'a, str>, Span)> {
         let token = self.here;
         let name = match token.kind {
             Kind::At => Cow::Borrowed(&self.source.slice(token.span)[1..]),
@@ -197,7 +199,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the name of a value.
-    pub(super) fn value_name(&mut self) -> Result<(ValueName<'a>, Span)> {
+    pub fn value_name(&mut self) -> Result<(ValueName<'a>, Span)> {
         let token = self.here;
         let bare = || &self.source.slice(token.span)[1..];
         let name = match token.kind {

@@ -8,7 +8,7 @@ use crate::name::{is_name_part, is_name_start, quoted_length};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A word: letters, digits, `_`, `?` and `.`, not beginning with a digit or `.`.
     Ident,
     /// Digits alone.
@@ -39,47 +39,53 @@ pub(super) enum Kind {
 
 /// A stretch of the text, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// One past the last.
+    pub end: usize,
 }
 
 impl Span {
     /// From the beginning of this one to the end of the other.
-    pub(super) fn to(self, last: Span) -> Span {
+    pub fn to(self, last: Span) -> Span {
         Span { start: self.start, end: last.end.max(self.end) }
     }
 }
 
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) span: Span,
+pub struct Token {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it stands.
+    pub span: Span,
 }
 
 impl Kind {
     /// Whether it names a value.
-    pub(super) fn is_value(self) -> bool {
+    pub fn is_value(self) -> bool {
         matches!(self, Kind::Value | Kind::ValueQuoted | Kind::ValueNumber)
     }
 
     /// Whether it is a name after `@`.
-    pub(super) fn is_at(self) -> bool {
+    pub fn is_at(self) -> bool {
         matches!(self, Kind::At | Kind::AtQuoted)
     }
 }
 
 /// The text with its name, for errors.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
-    pub(super) text: &'a str,
-    pub(super) file: Option<&'a str>,
+pub struct Source<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The name of its file, if it has one.
+    pub file: Option<&'a str>,
 }
 
 impl<'a> Source<'a> {
     /// The place of a span: its line, with a caret under the part of the span that is on it.
-    pub(super) fn place(&self, span: Span) -> Place {
+    pub fn place(&self, span: Span) -> Place {
         let start = span.start.min(self.text.len());
         let line_start = self.text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |i| start + i);
@@ -96,18 +102,18 @@ impl<'a> Source<'a> {
     }
 
     /// An error at a span.
-    pub(super) fn error(&self, code: Code, span: Span, message: impl Into<String>) -> Error {
+    pub fn error(&self, code: Code, span: Span, message: impl Into<String>) -> Error {
         Error::new(code, message).at(self.place(span))
     }
 
     /// The text of a span.
-    pub(super) fn slice(&self, span: Span) -> &'a str {
+    pub fn slice(&self, span: Span) -> &'a str {
         &self.text[span.start..span.end]
     }
 }
 
 /// Reads the token that begins at or after byte `at`, skipping blanks and comments.
-pub(super) fn lex(text: &str, at: usize) -> Token {
+pub fn lex(text: &str, at: usize) -> Token {
     let start = skip_blank(text, at);
     let rest = &text[start..];
     let (kind, length) = match rest.chars().next() {

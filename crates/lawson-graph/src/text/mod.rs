@@ -6,8 +6,8 @@
 //! The grammar is in `docs/text-form.md`. `lexer.rs` makes tokens, `cursor.rs` walks over them, `types.rs`,
 //! `signature.rs` and `literal.rs` read the parts, `parse.rs` the whole; `print.rs` is the way back.
 
-mod cursor;
-mod lexer;
+pub mod cursor;
+pub mod lexer;
 mod literal;
 mod parse;
 mod print;

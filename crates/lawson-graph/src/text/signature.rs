@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `N >= 1, N % 8 == 0`, or `true` for no facts.
-    fn facts(&mut self) -> Result<Vec<(Fact, Span)>> {
+    pub fn facts(&mut self) -> Result<Vec<(Fact, Span)>> {
         let mut facts = Vec::new();
         if self.eat_word("true") {
             return Ok(facts);

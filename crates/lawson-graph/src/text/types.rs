@@ -22,7 +22,7 @@ pub(super) struct ReadAttrs<'a> {
 
 impl<'a> Cursor<'a> {
     /// A dimension expression.
-    pub(super) fn dim(&mut self) -> Result<Dim> {
+    pub fn dim(&mut self) -> Result<Dim> {
         parse_dim_tokens(self)
     }
 
@@ -86,7 +86,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A fact: `N >= 1`.
-    pub(super) fn fact(&mut self) -> Result<Fact> {
+    pub fn fact(&mut self) -> Result<Fact> {
         let left = self.dim()?;
         let relation = match self.peek() {
             Kind::Sign("==") => Relation::Eq,

@@ -1,0 +1,64 @@
+//! Kernels as lowering makes them: free axes outside, accumulators inside.
+
+use lawson_graph::{DType, Dim, Facts};
+use lawson_kernel::build::{accumulate, for_each, step, store};
+use lawson_kernel::*;
+
+/// `y[i] = x[i] · 2`
+pub fn scale(n: Dim) -> Kernel {
+    let mut k = Kernel::new("scale", Facts::new());
+    let (x, y) = (
+        k.input("x", DType::F32, std::slice::from_ref(&n)),
+        k.output("y", DType::F32, std::slice::from_ref(&n)),
+    );
+    let i = k.add_axis("i");
+    let (value, two) = (k.load(x, vec![i.into()]), k.f32(2.0));
+    let value = k.product(value, two);
+    k.body = vec![for_each(i, n, vec![store(y, vec![i.into()], value)])];
+    k
+}
+
+/// `C[i, j] = Σ A[i, k] · B[k, j]`
+pub fn matmul(m: Dim, n: Dim, depth: Dim) -> Kernel {
+    let mut k = Kernel::new("matmul", Facts::new());
+    let a = k.input("A", DType::F32, &[m.clone(), depth.clone()]);
+    let b = k.input("B", DType::F32, &[depth.clone(), n.clone()]);
+    let c = k.output("C", DType::F32, &[m.clone(), n.clone()]);
+    let [i, j, l] = ["i", "j", "k"].map(|name| k.add_axis(name));
+    let zero = k.f32(0.0);
+    let acc = k.sum_acc("c", DType::F32, zero);
+    let (x, y) = (k.load(a, vec![i.into(), l.into()]), k.load(b, vec![l.into(), j.into()]));
+    let (product, state) = (k.product(x, y), k.state(acc));
+    let sum = k.sum(state, product);
+    let result = k.result(acc);
+    let inner = vec![
+        accumulate(acc, vec![for_each(l, depth, vec![step(acc, sum)])]),
+        store(c, vec![i.into(), j.into()], result),
+    ];
+    k.body = vec![for_each(i, m, vec![for_each(j, n, inner)])];
+    k
+}
+
+/// `y[i] = Σ x[stride·i + k - pad] · w[k]`, with zeros around `x`.
+pub fn convolution(n: i64, window: i64, stride: i64, pad: i64) -> Kernel {
+    let mut k = Kernel::new("convolution", Facts::new());
+    let outputs = (n + 2 * pad - window) / stride + 1;
+    let x = k.input("x", DType::F32, &[n.into()]);
+    let w = k.input("w", DType::F32, &[window.into()]);
+    let y = k.output("y", DType::F32, &[outputs.into()]);
+    let (i, l) = (k.add_axis("i"), k.add_axis("k"));
+    let zero = k.f32(0.0);
+    let acc = k.sum_acc("s", DType::F32, zero);
+    let at = Index::axis(i) * stride + l - pad;
+    let guard = Guard { conditions: vec![Condition { index: at.clone(), end: n.into() }], otherwise: zero };
+    let (x, w) = (k.load_guarded(x, vec![at], guard), k.load(w, vec![l.into()]));
+    let (product, state) = (k.product(x, w), k.state(acc));
+    let sum = k.sum(state, product);
+    let result = k.result(acc);
+    let inner = vec![
+        accumulate(acc, vec![for_each(l, window, vec![step(acc, sum)])]),
+        store(y, vec![i.into()], result),
+    ];
+    k.body = vec![for_each(i, outputs, inner)];
+    k
+}

@@ -1,0 +1,223 @@
+//! Schedules: what directives make of kernels, that the results stay the same, and what is refused and why.
+
+#![allow(clippy::unwrap_used)]
+
+mod kernels;
+mod run;
+
+use kernels::{convolution, matmul, scale};
+use lawson_graph::Code;
+use lawson_kernel::{Index, Kernel, Kind, Node, Schedule};
+use run::run;
+
+/// The kernel after a schedule.
+fn scheduled(kernel: &Kernel, schedule: &str) -> Kernel {
+    let mut changed = kernel.clone();
+    schedule.parse::<Schedule>().unwrap().apply(&mut changed).unwrap_or_else(|e| panic!("{e}"));
+    changed
+}
+
+/// The loops as text, one a line, indented: axis, begin, end, step, kind.
+fn loops(kernel: &Kernel) -> String {
+    fn walk(kernel: &Kernel, nodes: &[Node], depth: usize, out: &mut String) {
+        let name = |a| kernel.axis(a).name.clone();
+        let text = |i: &Index| i.display(&name).to_string();
+        for node in nodes {
+            match node {
+                Node::For(f) => {
+                    let pad = " ".repeat(depth);
+                    let (axis, begin, end) = (name(f.axis), text(&f.begin), text(&f.end));
+                    let kind = f.kind.name();
+                    out.push_str(&format!("{pad}{axis}: {begin} to {end} by {} {kind}\n", f.step));
+                    walk(kernel, &f.body, depth + 1, out);
+                }
+                Node::Accumulate { body, .. } => walk(kernel, body, depth, out),
+                _ => {}
+            }
+        }
+    }
+    let mut out = String::new();
+    walk(kernel, &kernel.body, 0, &mut out);
+    out
+}
+
+/// The error of a schedule, which must leave the kernel as it was.
+fn refused(kernel: &Kernel, schedule: &str) -> lawson_graph::Error {
+    let mut changed = kernel.clone();
+    let error = schedule.parse::<Schedule>().unwrap().apply(&mut changed).unwrap_err();
+    assert_eq!((&changed.body, &changed.axes), (&kernel.body, &kernel.axes));
+    error
+}
+
+#[test]
+fn a_split_that_divides_has_no_tail() {
+    let k = scheduled(&scale(24.into()), "split i 8");
+    assert_eq!(loops(&k), "i.0: 0 to 24 by 8 serial\n i.1: 0 to 8 by 1 serial\n");
+    assert_eq!(run(&k, &[]), run(&scale(24.into()), &[]));
+}
+
+#[test]
+fn a_split_that_does_not_divide_clips_the_inner_loop() {
+    let k = scheduled(&scale("N".into()), "split i 8\nvector i.1 8");
+    assert_eq!(loops(&k), "i.0: 0 to (N) by 8 serial\n i.1: 0 to min(8, -i.0 + (N)) by 1 vector\n");
+    for n in 0..20 {
+        assert_eq!(run(&k, &[("N", n)]), run(&scale("N".into()), &[("N", n)]), "N = {n}");
+    }
+}
+
+#[test]
+fn a_ladder_over_a_symbolic_extent_steps_down_to_one() {
+    let k = scheduled(&scale("N".into()), "split i 6 ladder\njam i.1");
+    let expected = "i.0: 0 to (6*(N / 6)) by 6 serial\n i.1: 0 to 6 by 1 jam\n";
+    assert!(loops(&k).starts_with(expected), "{}", loops(&k));
+    assert_eq!(loops(&k).lines().count(), 8, "{}", loops(&k));
+    for n in 0..20 {
+        assert_eq!(run(&k, &[("N", n)]), run(&scale("N".into()), &[("N", n)]), "N = {n}");
+    }
+}
+
+#[test]
+fn a_ladder_over_a_constant_extent_takes_the_remainder_as_one_tile() {
+    let k = scheduled(&scale(21.into()), "split i 8 ladder");
+    assert_eq!(
+        loops(&k),
+        "i.0: 0 to 16 by 8 serial\n i.1: 0 to 8 by 1 serial\n\
+         i.0: 16 to 21 by 5 serial\n i.1: 0 to 5 by 1 serial\n"
+    );
+    assert_eq!(run(&k, &[]), run(&scale(21.into()), &[]));
+    let given = scheduled(&scale(21.into()), "split i 8 ladder 4 2 1");
+    assert_eq!(loops(&given).lines().count(), 6, "{}", loops(&given));
+    assert_eq!(run(&given, &[]), run(&scale(21.into()), &[]));
+    let small = scheduled(&scale(3.into()), "split i 8 ladder");
+    assert_eq!(loops(&small), "i.0: 0 to 3 by 3 serial\n i.1: 0 to 3 by 1 serial\n");
+}
+
+#[test]
+fn a_loop_in_steps_can_be_split_again() {
+    for n in [1, 5, 31, 32, 33, 100] {
+        let plain = run(&scale(n.into()), &[]);
+        for second in ["split i.0 3", "split i.0 4 ladder", "split i.0 4 clip", "split i.0 4 ladder 3 1"] {
+            let k = scheduled(&scale(n.into()), &format!("split i 4\n{second}"));
+            assert_eq!(run(&k, &[]), plain, "{n}: {second}");
+        }
+    }
+    let symbolic = scheduled(&scale("N".into()), "split i 4\nsplit i.0 4 ladder 3 1");
+    for n in 0..40 {
+        assert_eq!(run(&symbolic, &[("N", n)]), run(&scale("N".into()), &[("N", n)]), "N = {n}");
+    }
+}
+
+#[test]
+fn unroll_and_jam_of_a_matmul() {
+    let plain = matmul("M".into(), 10.into(), 7.into());
+    let k = scheduled(
+        &plain,
+        "split i 4 ladder\nsplit j 8 ladder 2\nreorder i.0 j.0 i.1 j.1\nparallel i.0\njam i.1\nvector j.1 8",
+    );
+    let text = loops(&k);
+    assert!(
+        text.starts_with(
+            "i.0: 0 to (4*(M / 4)) by 4 parallel\n j.0: 0 to 8 by 8 serial\n  i.1: 0 to 4 by 1 jam\n   \
+             j.1: 0 to 8 by 1 vector\n    k: 0 to 7 by 1 serial\n j.0: 8 to 10 by 2 serial\n"
+        ),
+        "{text}"
+    );
+    for m in [0, 1, 4, 7, 9] {
+        assert_eq!(run(&k, &[("M", m)]), run(&plain, &[("M", m)]), "M = {m}");
+    }
+}
+
+#[test]
+fn loops_that_are_not_named_stay_where_they_are() {
+    let plain = matmul(4.into(), 5.into(), 6.into());
+    let k = scheduled(&plain, "split i 2\nsplit j 2\nreorder j.0 i.0");
+    let axes: Vec<String> =
+        loops(&k).lines().map(|l| l.trim().split(':').next().unwrap().to_string()).collect();
+    assert_eq!(axes, ["j.0", "i.1", "i.0", "j.1", "k"]);
+    assert_eq!(run(&k, &[]), run(&plain, &[]));
+}
+
+#[test]
+fn peeled_iterations_are_loops_of_their_own() {
+    let k = scheduled(&scale(9.into()), "peel i first=1 last=2");
+    assert_eq!(loops(&k), "i: 0 to 1 by 1 serial\ni: 1 to 7 by 1 serial\ni: 7 to 9 by 1 serial\n");
+    let symbolic = scheduled(&scale("N".into()), "peel i first=2 last=3");
+    for n in 0..9 {
+        assert_eq!(run(&symbolic, &[("N", n)]), run(&scale("N".into()), &[("N", n)]), "N = {n}");
+    }
+}
+
+#[test]
+fn schedules_come_back_from_their_text() {
+    let text = "split i 8\nsplit i 8 exact\nsplit j 48 clip\nsplit k 4 ladder\nsplit k 6 ladder 4 2 1\n\
+                reorder i.0 \"an axis\" i.1\nparallel i.0\nserial a\nunroll b\njam c\nvector d 16\n\
+                peel i first=1 last=0\nclip kh\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
+                pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\n";
+    let schedule: Schedule = text.parse().unwrap();
+    assert_eq!(schedule.to_string(), text);
+    assert_eq!(schedule.0.len(), 18);
+}
+
+#[test]
+fn a_text_that_is_no_schedule_says_where() {
+    for (text, column) in [
+        ("split i", 8),
+        ("split i x", 9),
+        ("split i 8 almost", 11),
+        ("halve i", 1),
+        ("reorder i", 10),
+        ("parallel i j", 12),
+        ("vector i 99999999999", 10),
+        ("peel i middle=1", 8),
+        ("pack B j", 8),
+        ("split \"i", 7),
+    ] {
+        let error = text.parse::<Schedule>().unwrap_err();
+        assert_eq!(error.code(), Code::Syntax, "{text}");
+        assert!(error.to_string().contains(&format!("<text>:1:{column}\n")), "{text}: {error}");
+    }
+    assert!("split i\n8".parse::<Schedule>().is_err());
+}
+
+#[test]
+fn directives_that_do_not_fit_are_refused_with_the_reason() {
+    let k = matmul("M".into(), 10.into(), 7.into());
+    for (schedule, code, reason) in [
+        ("split x 8", Code::ScheduleTarget, "no loop over `x`"),
+        ("split i 8\nsplit i 4", Code::ScheduleTarget, "no loop over `i`"),
+        ("split i 0", Code::ScheduleRefused, "tile of 0"),
+        ("split i 8 exact", Code::ScheduleRefused, "(M)"),
+        ("split j 4 ladder 4", Code::ScheduleRefused, "rungs"),
+        ("split j 4 ladder 3", Code::ScheduleRefused, "left over"),
+        ("split i 8 ladder 4 2", Code::ScheduleRefused, "left over"),
+        ("jam i", Code::ScheduleRefused, "known beforehand"),
+        ("unroll i", Code::ScheduleRefused, "known beforehand"),
+        ("vector j 8", Code::ScheduleRefused, "at most 8"),
+        ("vector j 12", Code::ScheduleRefused, "lanes"),
+        ("split j 4 ladder\nvector j.0 16", Code::ScheduleRefused, "steps of 1"),
+        ("jam j\nsplit j 2", Code::ScheduleRefused, "already"),
+        ("reorder i k", Code::ScheduleRefused, "accumulate c"),
+        ("reorder i j i", Code::ScheduleRefused, "twice"),
+        ("split i 8 clip\nreorder i.1 i.0", Code::ScheduleRefused, "its bound is"),
+        ("peel i first=0 last=0", Code::ScheduleRefused, "at least one"),
+    ] {
+        let error = refused(&k, schedule);
+        assert_eq!(error.code(), code, "{schedule}: {error}");
+        assert!(error.message().contains(reason), "{schedule}: {error}");
+        assert!(error.to_string().contains("directive"), "{schedule}: {error}");
+    }
+    let help = refused(&k, "split x 8").help_text().unwrap().to_string();
+    assert_eq!(help, "the loops run over `i`, `j`, `k`");
+}
+
+#[test]
+fn kinds_are_set_on_every_loop_over_the_axis() {
+    let k = scheduled(&scale(21.into()), "split i 8 ladder\njam i.1");
+    let mut kinds = Vec::new();
+    k.visit(&mut |n| {
+        if let Node::For(f) = n {
+            kinds.push(f.kind);
+        }
+    });
+    assert_eq!(kinds, [Kind::Serial, Kind::Jam, Kind::Serial, Kind::Jam]);
+}
