@@ -378,6 +378,10 @@ codes! {
         "Side files stand beside the model or below it. Absolute paths, `..` and links that lead out are refused.";
     "E0704" Usage "options contradict one another"
         "See `--help` of the command.";
+    "E0801" KernelRun "a kernel did what it must not"
+        "The direct evaluator of kernels found a read or write outside a buffer, a read of what nobody wrote, or iterations of a parallel loop that get in each other's way. The message names the buffer, the index and the values of the axes. Kernels that Lawson makes never do this; one written by hand may.";
+    "E0802" NotLowered "a part of a graph cannot become one kernel"
+        "The message says which operator or which shape of group is not supported, and why. Lower its operators apart, or leave that one to the reference interpreter.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
 }
