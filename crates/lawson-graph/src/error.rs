@@ -418,6 +418,10 @@ codes! {
         "Steps stand inside the `accumulate` of their accumulator, results after it; the state is known in steps and in the merge, the other state in the merge alone.";
     "E0819" KernelScratch "scratch or an input is not used as its role says"
         "Inputs are never written. Scratch has a constant size and is written before it is read, within one iteration of the parallel loops.";
+    "E0821" KernelRun "a kernel did what it must not"
+        "The direct evaluator of kernels found a read or write outside a buffer, a read of what nobody wrote, or iterations of a parallel loop that get in each other's way. The message names the buffer, the index and the values of the axes. Kernels that Lawson makes never do this; one written by hand may.";
+    "E0822" NotLowered "a part of a graph cannot become one kernel"
+        "The message says which operator or which shape of group is not supported, and why. Lower its operators apart, or leave that one to the reference interpreter.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
 }

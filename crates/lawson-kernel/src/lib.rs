@@ -7,6 +7,7 @@
 
 pub mod buffer;
 pub mod build;
+pub mod eval;
 pub mod expr;
 pub mod index;
 pub mod range;

@@ -12,6 +12,7 @@ mod bounded;
 mod collective;
 mod compare;
 mod control;
+mod element;
 mod elementwise;
 mod host;
 mod index;
@@ -29,6 +30,7 @@ mod view;
 
 pub use bounded::{Bounded, BoundedTensor, run_bounded};
 pub use compare::{Comparison, Worst, compare};
+pub use element::Element;
 pub use host::{HostFunction, HostFunctions};
 pub use signature::bind;
 
