@@ -1,0 +1,3 @@
+//! The kernel level of the Lawson compiler. Read [`math`] first.
+
+pub mod math;
