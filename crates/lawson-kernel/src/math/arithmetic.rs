@@ -92,7 +92,7 @@ pub trait Arithmetic {
     /// The bits of a float. Costs nothing.
     fn bits(&mut self, a: Self::F) -> Self::I;
     /// The float of these bits. Costs nothing.
-    fn from_bits(&mut self, a: Self::I) -> Self::F;
+    fn of_bits(&mut self, a: Self::I) -> Self::F;
 
     /// The entry of a constant table at the low three bits of `index`. One `vpermps`.
     fn lookup(&mut self, index: Self::I, table: &[f32; TABLE]) -> Self::F;
@@ -119,7 +119,7 @@ pub trait Arithmetic {
         let sign = self.i_and(sign, mask);
         let magnitude = self.bits(magnitude);
         let joined = self.i_or(magnitude, sign);
-        self.from_bits(joined)
+        self.of_bits(joined)
     }
 
     /// `x` negated where the sign bit of `sign` is set. One `vpternlogd` on AVX-512.
@@ -128,10 +128,11 @@ pub trait Arithmetic {
         let sign = self.i_and(sign, mask);
         let x = self.bits(x);
         let flipped = self.i_xor(x, sign);
-        self.from_bits(flipped)
+        self.of_bits(flipped)
     }
 
-    /// The whole number nearest to `a * b`, as a float and as an integer, for results below 2^21 in magnitude.
+    /// The whole number nearest to `a * b`, as a float and as an integer, for results below 2^21 in magnitude. A zero may have
+    /// either sign.
     ///
     /// Near a tie it may be either neighbour, and the integer is right in its low 22 bits only: where machine code keeps
     /// the order of additions, `fma(a, b, 1.5 * 2^23)` holds it there, and the float is one subtraction away.
@@ -147,10 +148,11 @@ pub trait Arithmetic {
         let one = self.i(0x3f80_0000);
         let shifted = self.i_shl(n.1, 23);
         let power = self.i_add(shifted, one);
-        self.from_bits(power)
+        self.of_bits(power)
     }
 
-    /// `x * 2^n`, rounded once, for whole `n` from -252 to 252 and `x` from 1/4 to 4. One `vscalefps` on AVX-512.
+    /// `x * 2^n`, rounded once, for whole `n` from -252 to 252 and `x` from 1/4 to 4; any value for other `n`. One
+    /// `vscalefps` on AVX-512.
     ///
     /// The power is applied in two halves, so that only the second multiplication can leave the normal range; both are
     /// multiplications, so that NaN in `x` passes whatever integer a NaN in `n` turns into.
@@ -163,7 +165,7 @@ pub trait Arithmetic {
         let rest = self.i_shl(rest, 23);
         let half = self.i_add(half, one);
         let rest = self.i_add(rest, one);
-        let (half, rest) = (self.from_bits(half), self.from_bits(rest));
+        let (half, rest) = (self.of_bits(half), self.of_bits(rest));
         let scaled = self.mul(x, half);
         self.mul(scaled, rest)
     }
@@ -185,7 +187,7 @@ pub trait Arithmetic {
         let exponent = self.i_sar(above, 23);
         let shifted = self.i_shl(exponent, 23);
         let mantissa = self.i_sub(bits, shifted);
-        let mantissa = self.from_bits(mantissa);
+        let mantissa = self.of_bits(mantissa);
         let e = self.to_float(exponent);
         let down = self.f(-23.0);
         let lowered = self.add(e, down);
@@ -207,7 +209,7 @@ pub trait Arithmetic {
     }
 
     /// `a / b` within one unit in the last place, for `b` from 2^-60 to 2^60 in magnitude and quotients that are zero, or
-    /// subnormal or in that range too; NaN in `a` passes.
+    /// subnormal or in that range too; NaN passes, the sign of a zero is lost.
     ///
     /// With an estimate `y` of `1 / b`: `q = a * y`, then `q + y * (a - b * q)`, four fast instructions.
     fn quotient(&mut self, a: Self::F, b: Self::F) -> Self::F {

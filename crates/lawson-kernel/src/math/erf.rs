@@ -106,3 +106,13 @@ pub fn erf<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let magnitude = k.fma(slope, t, lead);
     k.or_sign(magnitude, x)
 }
+
+/// `x·(1 + erf(x/√2)) / 2`: within 2^-23 of `max(|x|, 1)`, absolutely. Where it falls towards 0, at negative `x`, the
+/// sum cancels and relative accuracy is lost.
+pub fn gelu<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (scale, half) = (k.f(std::f32::consts::FRAC_1_SQRT_2), k.f(0.5));
+    let argument = k.mul(x, scale);
+    let erf = erf(k, argument);
+    let gate = k.fma(erf, half, half);
+    k.mul(x, gate)
+}

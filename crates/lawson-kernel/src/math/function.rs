@@ -40,14 +40,46 @@ macro_rules! functions {
 }
 
 functions! {
+    /// `1 / sqrt(x)`
+    Rsqrt = rsqrt, 1.5;
     /// `e^x`
     Exp = exp, 1.0;
+    /// `2^x`
+    Exp2 = exp2, 1.0;
+    /// `e^x - 1`
+    Expm1 = expm1, 2.0;
     /// `1 / (1 + e^-x)`
     Sigmoid = sigmoid, 2.0;
     /// The natural logarithm.
     Log = log, 1.0;
+    /// The logarithm to base 2.
+    Log2 = log2, 2.0;
+    /// `log(1 + x)`
+    Log1p = log1p, 2.0;
+    /// The sine.
+    Sin = sin, 2.0;
+    /// The cosine.
+    Cos = cos, 2.0;
+    /// The tangent.
+    Tan = tan, 3.0;
+    /// The inverse sine.
+    Asin = asin, 2.0;
+    /// The inverse cosine.
+    Acos = acos, 2.0;
+    /// The inverse tangent.
+    Atan = atan, 2.0;
+    /// The hyperbolic sine.
+    Sinh = sinh, 2.0;
+    /// The hyperbolic cosine.
+    Cosh = cosh, 2.0;
     /// The hyperbolic tangent.
     Tanh = tanh, 2.0;
+    /// The inverse hyperbolic sine.
+    Asinh = asinh, 3.0;
+    /// The inverse hyperbolic cosine.
+    Acosh = acosh, 3.0;
+    /// The inverse hyperbolic tangent.
+    Atanh = atanh, 3.0;
     /// The error function.
     Erf = erf, 2.0;
 }

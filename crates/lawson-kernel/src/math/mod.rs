@@ -11,15 +11,22 @@ mod arithmetic;
 mod erf;
 mod exp;
 mod function;
+mod inverse;
 mod log;
+mod pow;
 mod scalar;
+mod trig;
+mod turns;
 
 pub use arithmetic::{Arithmetic, TABLE};
-pub use erf::erf;
-pub use exp::{exp, sigmoid, tanh};
+pub use erf::{erf, gelu};
+pub use exp::{cosh, exp, exp2, expm1, sigmoid, sinh, tanh};
 pub use function::Function;
-pub use log::log;
+pub use inverse::{acos, asin, atan, atan2};
+pub use log::{acosh, asinh, atanh, log, log1p, log2};
+pub use pow::{pow, rsqrt};
 pub use scalar::Scalar;
+pub use trig::{cos, sin, tan};
 
 /// `c[0] x^n + … + c[n]`, from the inside.
 fn polynomial<K: Arithmetic>(k: &mut K, x: K::F, coefficients: &[f32]) -> K::F {

@@ -148,7 +148,7 @@ impl Arithmetic for Scalar {
         a.to_bits() as i32
     }
     #[inline(always)]
-    fn from_bits(&mut self, a: i32) -> f32 {
+    fn of_bits(&mut self, a: i32) -> f32 {
         f32::from_bits(a as u32)
     }
     #[inline(always)]

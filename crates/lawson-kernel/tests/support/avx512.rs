@@ -62,7 +62,7 @@ impl Arithmetic for Avx512 {
         fn i_shr(a: I, by: u32) -> I;
         fn i_sar(a: I, by: u32) -> I;
         fn bits(a: F) -> I;
-        fn from_bits(a: I) -> F;
+        fn of_bits(a: I) -> F;
         fn lookup(index: I, table: &[f32; TABLE]) -> F;
     }
 

@@ -151,7 +151,7 @@ impl Arithmetic for Count {
     fn bits(&mut self, a: usize) -> usize {
         a
     }
-    fn from_bits(&mut self, a: usize) -> usize {
+    fn of_bits(&mut self, a: usize) -> usize {
         a
     }
 
@@ -308,7 +308,7 @@ impl Arithmetic for Portable<'_> {
         fn i_shr(a: I, by: u32) -> I;
         fn i_sar(a: I, by: u32) -> I;
         fn bits(a: F) -> I;
-        fn from_bits(a: I) -> F;
+        fn of_bits(a: I) -> F;
         fn lookup(index: I, table: &[f32; TABLE]) -> F;
     }
 }

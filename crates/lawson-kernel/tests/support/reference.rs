@@ -6,16 +6,42 @@ use lawson_kernel::math::Function;
 pub fn reference(function: Function, x: f32) -> f64 {
     let x = f64::from(x);
     match function {
+        Function::Rsqrt => 1.0 / x.sqrt(),
         Function::Exp => x.exp(),
+        Function::Exp2 => x.exp2(),
+        Function::Expm1 => x.exp_m1(),
         Function::Sigmoid => sigmoid(x),
         Function::Log => x.ln(),
+        Function::Log2 => x.log2(),
+        Function::Log1p => x.ln_1p(),
+        Function::Sin => x.sin(),
+        Function::Cos => x.cos(),
+        Function::Tan => x.tan(),
+        Function::Asin => x.asin(),
+        Function::Acos => x.acos(),
+        Function::Atan => x.atan(),
+        Function::Sinh => x.sinh(),
+        Function::Cosh => x.cosh(),
         Function::Tanh => x.tanh(),
+        Function::Asinh => asinh(x),
+        Function::Acosh => acosh(x),
+        Function::Atanh => (0.5 * (2.0 * x.abs() / (1.0 - x.abs())).ln_1p()).copysign(x),
         Function::Erf => erf(x),
     }
 }
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
+}
+
+fn asinh(x: f64) -> f64 {
+    let a = x.abs();
+    if a.is_infinite() { x } else { (a + a * a / (1.0 + (a * a + 1.0).sqrt())).ln_1p().copysign(x) }
+}
+
+fn acosh(x: f64) -> f64 {
+    let t = x - 1.0;
+    if t < 0.0 { f64::NAN } else { (t + (2.0 * t + t * t).sqrt()).ln_1p() }
 }
 
 /// `erf` by its power series near 0, by the continued fraction of [`erfc`] beyond.
