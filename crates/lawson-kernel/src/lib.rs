@@ -10,6 +10,7 @@ pub mod build;
 pub mod eval;
 pub mod expr;
 pub mod index;
+pub mod math;
 pub mod range;
 pub mod schedule;
 pub mod tree;

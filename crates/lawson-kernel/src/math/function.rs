@@ -1,0 +1,85 @@
+//! [`Function`]: every expansion of one argument by name, with the accuracy that is promised and tested.
+
+use super::*;
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $variant:ident = $function:ident, $max_ulp:literal;)*) => {
+        /// A function of one f32 that has an expansion.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Function {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Function {
+            /// All of them.
+            pub const ALL: &'static [Function] = &[$(Function::$variant),*];
+
+            /// The name of the expansion.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Function::$variant => stringify!($function),)*
+                }
+            }
+
+            /// The greatest distance from the true value, in units in the last place of the result, over all f32.
+            pub fn max_ulp(self) -> f64 {
+                match self {
+                    $(Function::$variant => $max_ulp,)*
+                }
+            }
+
+            /// Expands the function of `x`.
+            #[inline]
+            pub fn expand<K: Arithmetic>(self, k: &mut K, x: K::F) -> K::F {
+                match self {
+                    $(Function::$variant => $function(k, x),)*
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    /// `1 / sqrt(x)`
+    Rsqrt = rsqrt, 1.5;
+    /// `e^x`
+    Exp = exp, 1.0;
+    /// `2^x`
+    Exp2 = exp2, 1.0;
+    /// `e^x - 1`
+    Expm1 = expm1, 2.0;
+    /// `1 / (1 + e^-x)`
+    Sigmoid = sigmoid, 2.0;
+    /// The natural logarithm.
+    Log = log, 1.0;
+    /// The logarithm to base 2.
+    Log2 = log2, 2.0;
+    /// `log(1 + x)`
+    Log1p = log1p, 2.0;
+    /// The sine.
+    Sin = sin, 2.0;
+    /// The cosine.
+    Cos = cos, 2.0;
+    /// The tangent.
+    Tan = tan, 3.0;
+    /// The inverse sine.
+    Asin = asin, 2.0;
+    /// The inverse cosine.
+    Acos = acos, 2.0;
+    /// The inverse tangent.
+    Atan = atan, 2.0;
+    /// The hyperbolic sine.
+    Sinh = sinh, 2.0;
+    /// The hyperbolic cosine.
+    Cosh = cosh, 2.0;
+    /// The hyperbolic tangent.
+    Tanh = tanh, 2.0;
+    /// The inverse hyperbolic sine.
+    Asinh = asinh, 3.0;
+    /// The inverse hyperbolic cosine.
+    Acosh = acosh, 3.0;
+    /// The inverse hyperbolic tangent.
+    Atanh = atanh, 3.0;
+    /// The error function.
+    Erf = erf, 2.0;
+}

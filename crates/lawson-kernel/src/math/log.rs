@@ -1,0 +1,118 @@
+//! The logarithms and what is made of them: `log`, `log2`, `log1p`, `asinh`, `acosh`, `atanh`.
+//!
+//! `x = m·2^e` with `m` from 3/4 to 3/2, so that `f = m - 1` is exact and `e` is 0 around 1: near there the result is
+//! the polynomial alone and keeps its relative accuracy. Zeros, infinity, NaN and negative numbers arrive through `e`.
+
+use super::{Arithmetic, polynomial};
+
+/// `(log(1 + f) - f) / f²` for `f` from -1/4 to 1/2, highest power first; the logarithm is then within 2^-27.
+const LOG_TAIL: [f32; 9] = [
+    -4.607_402e-2,
+    1.059_694_4e-1,
+    -1.321_233_4e-1,
+    1.447_589_7e-1,
+    -1.664_247_7e-1,
+    1.999_035_5e-1,
+    -2.500_019_4e-1,
+    3.333_346_2e-1,
+    -0.5,
+];
+
+/// The natural logarithm.
+pub fn log<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (m, e) = k.split(x);
+    let (one, ln_2) = (k.f(1.0), k.f(std::f32::consts::LN_2));
+    let f = k.sub(m, one);
+    let square = k.mul(f, f);
+    let tail = polynomial(k, f, &LOG_TAIL);
+    let log_m = k.fma(square, tail, f);
+    k.fma(e, ln_2, log_m)
+}
+
+/// The logarithm to base 2.
+pub fn log2<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (m, e) = k.split(x);
+    let (one, log2_e) = (k.f(1.0), k.f(std::f32::consts::LOG2_E));
+    let f = k.sub(m, one);
+    let square = k.mul(f, f);
+    let tail = LOG_TAIL.map(|c| c * std::f32::consts::LOG2_E);
+    let tail = polynomial(k, f, &tail);
+    let tail = k.mul(square, tail);
+    let log_m = k.fma(f, log2_e, tail);
+    k.add(e, log_m)
+}
+
+/// `log(1 + x)`.
+///
+/// The sum serves to find `e` alone; with `s = 2^-e` the mantissa less 1 is `x·s + (s - 1)`, rounded once.
+pub fn log1p<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (one, minus_one, ln_2) = (k.f(1.0), k.f(-1.0), k.f(std::f32::consts::LN_2));
+    let sum = k.add(x, one);
+    let (_, e) = k.split(sum);
+    let minus_e = k.neg(e);
+    let s = k.scale(one, minus_e);
+    let below = k.sub(s, one);
+    let f = k.fma(x, s, below);
+    // Felt only where `e` is not finite: there `f` shall not matter.
+    let f = k.max(minus_one, f);
+    let f = k.min(f, one);
+    let square = k.mul(f, f);
+    let tail = polynomial(k, f, &LOG_TAIL);
+    let log_m = k.fma(square, tail, f);
+    let result = k.fma(e, ln_2, log_m);
+    k.copy_sign(result, x)
+}
+
+/// Beyond this, `log1p(x)` is `log(x)` and `sqrt(x² ± 1)` is `x`.
+const LARGE: f32 = 67_108_864.0;
+
+/// `log(2x)` for `x` beyond [`LARGE`], `log(1 + small)` elsewhere.
+fn log_of_double<K: Arithmetic>(k: &mut K, x: K::F, small: K::F) -> K::F {
+    let (large, ln_2, zero) = (k.f(LARGE), k.f(std::f32::consts::LN_2), k.f(0.0));
+    let is_large = k.lt(large, x);
+    let argument = k.select(is_large, x, small);
+    let result = log1p(k, argument);
+    let more = k.select(is_large, ln_2, zero);
+    k.add(result, more)
+}
+
+/// The inverse hyperbolic sine: `log(1 + a + a²/(1 + sqrt(a² + 1)))` of `a = |x|`.
+pub fn asinh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (large, one) = (k.f(LARGE), k.f(1.0));
+    let a = k.abs(x);
+    let bounded = k.min(large, a);
+    let square = k.mul(bounded, bounded);
+    let root = k.add(square, one);
+    let root = k.sqrt(root);
+    let divisor = k.add(root, one);
+    let quotient = k.quotient(square, divisor);
+    let small = k.add(bounded, quotient);
+    let magnitude = log_of_double(k, a, small);
+    k.or_sign(magnitude, x)
+}
+
+/// The inverse hyperbolic cosine: `log(1 + t + sqrt(2t + t²))` of `t = x - 1`; NaN below 1.
+pub fn acosh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (large, one, nan) = (k.f(LARGE), k.f(1.0), k.f(f32::NAN));
+    let bounded = k.min(large, x);
+    let t = k.sub(bounded, one);
+    let double = k.add(t, t);
+    let square = k.fma(t, t, double);
+    let root = k.sqrt(square);
+    let small = k.add(t, root);
+    let result = log_of_double(k, x, small);
+    let below = k.lt(x, one);
+    k.select(below, nan, result)
+}
+
+/// The inverse hyperbolic tangent: `log(1 + 2a/(1 - a)) / 2` of `a = |x|`; NaN beyond 1.
+pub fn atanh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (one, half) = (k.f(1.0), k.f(0.5));
+    let a = k.abs(x);
+    let double = k.add(a, a);
+    let divisor = k.sub(one, a);
+    let quotient = k.div(double, divisor);
+    let log = log1p(k, quotient);
+    let magnitude = k.mul(log, half);
+    k.copy_sign(magnitude, x)
+}

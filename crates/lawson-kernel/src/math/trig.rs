@@ -1,0 +1,104 @@
+//! The trigonometric functions: `sin`, `cos`, `tan`.
+//!
+//! Up to [`FAST`], `x` is reduced by a multiple of π (of π/2 for the tangent) in three parts, each a fused multiplication;
+//! beyond, which is rare, by [`turns`]. Then an odd polynomial gives the result.
+
+use super::turns::{self, Turns};
+use super::{Arithmetic, polynomial};
+use std::f32::consts::{FRAC_1_PI, FRAC_2_PI, PI};
+
+/// Up to here the fast reduction is exact enough.
+const FAST: f32 = 131_072.0;
+
+/// π in three parts.
+const PI_PARTS: [f32; 3] = [PI, -8.742_278e-8, -3.430_249e-15];
+
+/// `(sin(r) - r) / r³` in `r²` for `r` up to π/2, highest power first.
+const SIN_TAIL: [f32; 4] = [2.603_418_4e-6, -1.981_014e-4, 8.333_097e-3, -1.666_666_1e-1];
+
+/// `(tan(r) - r) / r³` in `r²` for `r` up to π/4, highest power first.
+const TAN_TAIL: [f32; 6] =
+    [9.680_591e-3, 2.774_463e-3, 2.452_153_2e-2, 5.342_995_7e-2, 1.333_794_6e-1, 3.333_320_6e-1];
+
+/// `x - n·π·unit`, for `unit` a power of two.
+fn reduce<K: Arithmetic>(k: &mut K, x: K::F, n: K::F, unit: f32) -> K::F {
+    PI_PARTS.iter().fold(x, |r, part| {
+        let part = k.f(part * unit);
+        k.fnma(n, part, r)
+    })
+}
+
+/// `r + r³·tail(r²)`.
+fn odd<K: Arithmetic>(k: &mut K, r: K::F, tail: &[f32]) -> K::F {
+    let square = k.mul(r, r);
+    let tail = polynomial(k, square, tail);
+    let cube = k.mul(square, r);
+    k.fma(cube, tail, r)
+}
+
+/// `sin(r + n·π)` for whole `n`.
+fn sin_of_parts<K: Arithmetic>(k: &mut K, r: K::F, n: K::I) -> K::F {
+    let magnitude = odd(k, r, &SIN_TAIL);
+    let sign = k.i_shl(n, 31);
+    k.flip_sign(magnitude, sign)
+}
+
+/// The sine.
+pub fn sin<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (inverse, fast) = (k.f(FRAC_1_PI), k.f(FAST));
+    let a = k.abs(x);
+    let (n, integer) = k.nearest(a, inverse);
+    let r = reduce(k, a, n, 1.0);
+    let common = sin_of_parts(k, r, integer);
+    let is_large = k.lt(fast, a);
+    let result = k.if_any(is_large, common, |k| {
+        let Turns { r, n } = turns::half_turns(k, a, 0.0);
+        sin_of_parts(k, r, n)
+    });
+    let sign = k.bits(x);
+    k.flip_sign(result, sign)
+}
+
+/// The cosine, as the sine of `x + π/2`: `n` below is half a turn less than a multiple of π.
+pub fn cos<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (inverse, half, minus_half, one) = (k.f(FRAC_1_PI), k.f(0.5), k.f(-0.5), k.f(1.0));
+    let fast = k.f(FAST);
+    let a = k.abs(x);
+    let halves = k.fma(a, inverse, half);
+    let (n, integer) = k.nearest(halves, one);
+    let n = k.add(n, minus_half);
+    let r = reduce(k, a, n, 1.0);
+    let common = sin_of_parts(k, r, integer);
+    let is_large = k.lt(fast, a);
+    k.if_any(is_large, common, |k| {
+        let Turns { r, n } = turns::half_turns(k, a, 0.5);
+        sin_of_parts(k, r, n)
+    })
+}
+
+/// `tan(r + n·π/2)` for whole `n`: of odd `n` it is `-1 / tan(r)`.
+fn tan_of_parts<K: Arithmetic>(k: &mut K, r: K::F, n: K::I) -> K::F {
+    let tangent = odd(k, r, &TAN_TAIL);
+    let (one, minus_one) = (k.f(1.0), k.f(-1.0));
+    let (lowest, none) = (k.i(1), k.i(0));
+    let parity = k.i_and(n, lowest);
+    let even = k.i_eq(parity, none);
+    let (above, below) = (k.select(even, tangent, minus_one), k.select(even, one, tangent));
+    k.quotient(above, below)
+}
+
+/// The tangent.
+pub fn tan<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let (inverse, fast) = (k.f(FRAC_2_PI), k.f(FAST));
+    let a = k.abs(x);
+    let (n, integer) = k.nearest(a, inverse);
+    let r = reduce(k, a, n, 0.5);
+    let common = tan_of_parts(k, r, integer);
+    let is_large = k.lt(fast, a);
+    let result = k.if_any(is_large, common, |k| {
+        let Turns { r, n } = turns::quarter_turns(k, a);
+        tan_of_parts(k, r, n)
+    });
+    let sign = k.bits(x);
+    k.flip_sign(result, sign)
+}

@@ -1,0 +1,65 @@
+//! Every expansion against f64, on a sample of all f32: within what [`Function::max_ulp`] promises. The `ulp` example
+//! takes all 2^32.
+
+mod support;
+
+use lawson_kernel::math::{Arithmetic, Function, Scalar};
+use support::avx512::Avx512;
+use support::reference::reference;
+use support::ulp;
+
+/// Every 4099th bit pattern, every power of two with its neighbours, and the neighbourhoods of the borders inside the
+/// expansions.
+fn sample() -> impl Iterator<Item = f32> {
+    const BORDERS: [f32; 24] = [
+        0.0, 0.25, 0.35, 0.5, 0.57, 0.75, 1.0, 1.5, 2.0, 3.92, 9.02, 10.1, 17.4, 18.0, 19.0, 87.34, 88.38,
+        88.73, 89.4, 103.3, 104.0, 126.0, 128.0, 150.0,
+    ];
+    let strided = (0..=u32::MAX).step_by(4099);
+    let powers = (0..256).flat_map(|e| around(f32::from_bits(e << 23), 4));
+    let borders = BORDERS.into_iter().flat_map(|x| around(x, 2000));
+    let nan = [f32::NAN, f32::INFINITY].map(f32::to_bits);
+    strided.chain(powers).chain(borders).chain(nan).flat_map(|bits| {
+        let x = f32::from_bits(bits);
+        [x, -x]
+    })
+}
+
+/// The bit patterns of the f32 next to `x`.
+fn around(x: f32, distance: u32) -> std::ops::RangeInclusive<u32> {
+    x.to_bits().saturating_sub(distance)..=x.to_bits() + distance
+}
+
+/// Checks the sample and returns the worst point.
+fn check<K: Arithmetic<F = f32>>(function: Function, mut k: K) {
+    let mut worst = (0.0, 0.0f32, 0.0f32, 0.0);
+    for x in sample() {
+        let found = function.expand(&mut k, x);
+        let truth = reference(function, x);
+        let error = ulp(found, truth);
+        if error > worst.0 {
+            worst = (error, x, found, truth);
+        }
+    }
+    let (error, x, found, truth) = worst;
+    assert!(
+        error <= function.max_ulp(),
+        "{}({x:e}) is {found:e}, not {truth:e}: {error:.3} ulp, promised {}",
+        function.name(),
+        function.max_ulp()
+    );
+}
+
+#[test]
+fn portable_expansions_keep_their_promise() {
+    for &function in Function::ALL {
+        check(function, Scalar);
+    }
+}
+
+#[test]
+fn expansions_with_avx512_instructions_keep_their_promise() {
+    for &function in Function::ALL {
+        check(function, Avx512);
+    }
+}

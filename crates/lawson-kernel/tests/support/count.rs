@@ -1,0 +1,314 @@
+//! [`Count`]: builds the expression of an expansion and counts its operations.
+
+use lawson_kernel::math::{Arithmetic, TABLE};
+use std::collections::HashMap;
+
+/// Which form of the hooks is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hooks {
+    /// The expansions that every target has.
+    Portable,
+    /// One to four instructions of AVX-512.
+    Avx512,
+}
+
+/// An expression with common subexpressions shared. Constants and changes of type cost nothing.
+#[derive(Debug)]
+pub struct Count {
+    hooks: Hooks,
+    nodes: Vec<Node>,
+    known: HashMap<Node, usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    name: &'static str,
+    immediate: u32,
+    arguments: Vec<usize>,
+}
+
+/// The operations of an expansion: those always computed, and those left to `if_any`.
+#[derive(Clone, Copy, Debug)]
+pub struct Operations {
+    pub common: usize,
+    pub rare: usize,
+}
+
+/// Counts what the result of `expand` needs.
+pub fn count(
+    hooks: Hooks,
+    arguments: usize,
+    expand: impl FnOnce(&mut Count, &[usize]) -> usize,
+) -> Operations {
+    let mut k = Count { hooks, nodes: Vec::new(), known: HashMap::new() };
+    let inputs: Vec<usize> = (0..arguments).map(|n| k.node("input", n as u32, &[])).collect();
+    let root = expand(&mut k, &inputs);
+    let common = k.reach(root, false);
+    Operations { common, rare: k.reach(root, true) - common }
+}
+
+impl Count {
+    fn node(&mut self, name: &'static str, immediate: u32, arguments: &[usize]) -> usize {
+        let node = Node { name, immediate, arguments: arguments.to_vec() };
+        if let Some(&known) = self.known.get(&node) {
+            return known;
+        }
+        self.known.insert(node.clone(), self.nodes.len());
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// The operations below `root`, with or without the rare sides.
+    fn reach(&self, root: usize, with_rare: bool) -> usize {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut open = vec![root];
+        let mut total = 0;
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut seen[id], true) {
+                continue;
+            }
+            let node = &self.nodes[id];
+            total += usize::from(!matches!(node.name, "input" | "constant"));
+            match node.name {
+                "if_any" if !with_rare => open.extend(&node.arguments[..2]),
+                _ => open.extend(&node.arguments),
+            }
+        }
+        total
+    }
+}
+
+type F = usize;
+type I = usize;
+type B = usize;
+
+macro_rules! counted {
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty;)*) => {
+        $(fn $name(&mut self, $($arg: $t),*) -> $r {
+            self.node(stringify!($name), 0, &[$($arg),*])
+        })*
+    };
+}
+
+impl Arithmetic for Count {
+    type F = usize;
+    type I = usize;
+    type B = usize;
+
+    counted! {
+        fn add(a: F, b: F) -> F;
+        fn sub(a: F, b: F) -> F;
+        fn mul(a: F, b: F) -> F;
+        fn div(a: F, b: F) -> F;
+        fn fma(a: F, b: F, c: F) -> F;
+        fn fnma(a: F, b: F, c: F) -> F;
+        fn sqrt(a: F) -> F;
+        fn neg(a: F) -> F;
+        fn abs(a: F) -> F;
+        fn min(a: F, b: F) -> F;
+        fn max(a: F, b: F) -> F;
+        fn round_even(a: F) -> F;
+        fn lt(a: F, b: F) -> B;
+        fn le(a: F, b: F) -> B;
+        fn eq(a: F, b: F) -> B;
+        fn is_nan(a: F) -> B;
+        fn select(c: B, a: F, b: F) -> F;
+        fn i_add(a: I, b: I) -> I;
+        fn i_sub(a: I, b: I) -> I;
+        fn i_mul(a: I, b: I) -> I;
+        fn i_and(a: I, b: I) -> I;
+        fn i_or(a: I, b: I) -> I;
+        fn i_xor(a: I, b: I) -> I;
+        fn i_lt(a: I, b: I) -> B;
+        fn i_eq(a: I, b: I) -> B;
+        fn i_select(c: B, a: I, b: I) -> I;
+        fn to_int(a: F) -> I;
+        fn to_float(a: I) -> F;
+        fn and(a: B, b: B) -> B;
+        fn or(a: B, b: B) -> B;
+        fn not(a: B) -> B;
+    }
+
+    fn f(&mut self, c: f32) -> usize {
+        self.node("constant", c.to_bits(), &[])
+    }
+    fn i(&mut self, c: i32) -> usize {
+        self.node("constant", c as u32, &[])
+    }
+    fn i_shl(&mut self, a: usize, by: u32) -> usize {
+        self.node("i_shl", by, &[a])
+    }
+    fn i_shr(&mut self, a: usize, by: u32) -> usize {
+        self.node("i_shr", by, &[a])
+    }
+    fn i_sar(&mut self, a: usize, by: u32) -> usize {
+        self.node("i_sar", by, &[a])
+    }
+    fn lookup(&mut self, index: usize, table: &[f32; TABLE]) -> usize {
+        let table: Vec<usize> = table.iter().map(|&c| self.f(c)).collect();
+        self.node("lookup", 0, &[&[index], &table[..]].concat())
+    }
+    fn bits(&mut self, a: usize) -> usize {
+        a
+    }
+    fn of_bits(&mut self, a: usize) -> usize {
+        a
+    }
+
+    fn or_sign(&mut self, magnitude: usize, sign: usize) -> usize {
+        let mask = self.i(i32::MIN);
+        match self.hooks {
+            Hooks::Portable => {
+                let sign = self.i_and(sign, mask);
+                self.i_or(magnitude, sign)
+            }
+            Hooks::Avx512 => self.node("vpternlogd", 0, &[magnitude, sign, mask]),
+        }
+    }
+
+    fn copy_sign(&mut self, magnitude: usize, sign: usize) -> usize {
+        let magnitude = match self.hooks {
+            Hooks::Portable => self.abs(magnitude),
+            Hooks::Avx512 => magnitude,
+        };
+        self.or_sign(magnitude, sign)
+    }
+
+    fn flip_sign(&mut self, x: usize, sign: usize) -> usize {
+        let mask = self.i(i32::MIN);
+        match self.hooks {
+            Hooks::Portable => {
+                let sign = self.i_and(sign, mask);
+                self.i_xor(x, sign)
+            }
+            Hooks::Avx512 => self.node("vpternlogd", 1, &[x, sign, mask]),
+        }
+    }
+
+    fn nearest(&mut self, a: usize, b: usize) -> (usize, usize) {
+        match self.hooks {
+            Hooks::Portable => {
+                let product = self.mul(a, b);
+                let whole = self.round_even(product);
+                (whole, self.to_int(whole))
+            }
+            Hooks::Avx512 => {
+                let magic = self.f(12_582_912.0);
+                let shifted = self.fma(a, b, magic);
+                (self.sub(shifted, magic), shifted)
+            }
+        }
+    }
+
+    fn power_of_two(&mut self, n: (usize, usize)) -> usize {
+        match self.hooks {
+            Hooks::Portable => Portable(self).power_of_two(n),
+            Hooks::Avx512 => {
+                let one = self.f(1.0);
+                self.scale(one, n.0)
+            }
+        }
+    }
+
+    fn scale(&mut self, x: usize, n: usize) -> usize {
+        match self.hooks {
+            Hooks::Portable => Portable(self).scale(x, n),
+            Hooks::Avx512 => self.node("vscalefps", 0, &[x, n]),
+        }
+    }
+
+    fn split(&mut self, x: usize) -> (usize, usize) {
+        match self.hooks {
+            Hooks::Portable => Portable(self).split(x),
+            Hooks::Avx512 => {
+                let m = self.node("vgetmantps", 0, &[x]);
+                let e = self.node("vgetexpps", 0, &[x]);
+                let above = self.node("vgetexpps", 0, &[m]);
+                (m, self.sub(e, above))
+            }
+        }
+    }
+
+    fn reciprocal_estimate(&mut self, b: usize) -> usize {
+        match self.hooks {
+            Hooks::Portable => Portable(self).reciprocal_estimate(b),
+            Hooks::Avx512 => self.node("vrcp14ps", 0, &[b]),
+        }
+    }
+
+    fn quotient(&mut self, a: usize, b: usize) -> usize {
+        match self.hooks {
+            Hooks::Portable => self.div(a, b),
+            Hooks::Avx512 => {
+                let y = self.reciprocal_estimate(b);
+                let q = self.mul(a, y);
+                let rest = self.fnma(b, q, a);
+                self.fma(rest, y, q)
+            }
+        }
+    }
+
+    fn if_any(&mut self, condition: usize, common: usize, rare: impl FnOnce(&mut Self) -> usize) -> usize {
+        let rare = rare(self);
+        self.node("if_any", 0, &[condition, common, rare])
+    }
+}
+
+/// A [`Count`] whose hooks are those that the trait brings.
+struct Portable<'a>(&'a mut Count);
+
+macro_rules! passed_on {
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty;)*) => {
+        $(fn $name(&mut self, $($arg: $t),*) -> $r {
+            self.0.$name($($arg),*)
+        })*
+    };
+}
+
+impl Arithmetic for Portable<'_> {
+    type F = usize;
+    type I = usize;
+    type B = usize;
+
+    passed_on! {
+        fn f(c: f32) -> F;
+        fn i(c: i32) -> I;
+        fn add(a: F, b: F) -> F;
+        fn sub(a: F, b: F) -> F;
+        fn mul(a: F, b: F) -> F;
+        fn div(a: F, b: F) -> F;
+        fn fma(a: F, b: F, c: F) -> F;
+        fn fnma(a: F, b: F, c: F) -> F;
+        fn sqrt(a: F) -> F;
+        fn neg(a: F) -> F;
+        fn abs(a: F) -> F;
+        fn min(a: F, b: F) -> F;
+        fn max(a: F, b: F) -> F;
+        fn round_even(a: F) -> F;
+        fn lt(a: F, b: F) -> B;
+        fn le(a: F, b: F) -> B;
+        fn eq(a: F, b: F) -> B;
+        fn is_nan(a: F) -> B;
+        fn select(c: B, a: F, b: F) -> F;
+        fn i_add(a: I, b: I) -> I;
+        fn i_sub(a: I, b: I) -> I;
+        fn i_mul(a: I, b: I) -> I;
+        fn i_and(a: I, b: I) -> I;
+        fn i_or(a: I, b: I) -> I;
+        fn i_xor(a: I, b: I) -> I;
+        fn i_lt(a: I, b: I) -> B;
+        fn i_eq(a: I, b: I) -> B;
+        fn i_select(c: B, a: I, b: I) -> I;
+        fn to_int(a: F) -> I;
+        fn to_float(a: I) -> F;
+        fn and(a: B, b: B) -> B;
+        fn or(a: B, b: B) -> B;
+        fn not(a: B) -> B;
+        fn i_shl(a: I, by: u32) -> I;
+        fn i_shr(a: I, by: u32) -> I;
+        fn i_sar(a: I, by: u32) -> I;
+        fn bits(a: F) -> I;
+        fn of_bits(a: I) -> F;
+        fn lookup(index: I, table: &[f32; TABLE]) -> F;
+    }
+}
