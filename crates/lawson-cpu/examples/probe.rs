@@ -64,10 +64,8 @@ fn main() {
     let mem = builder.finish().unwrap();
     let f = mem.kernel(entry).unwrap();
     let sizes = [m * k, n.max((n + 63) / 16 * 16 + 64) * k, n, m * n];
-    let bufs: Vec<lawson_cpu::memory::Memory> = sizes
-        .iter()
-        .map(|s| lawson_cpu::memory::Memory::zeroed(*s as usize * 4).unwrap())
-        .collect();
+    let bufs: Vec<lawson_cpu::memory::Memory> =
+        sizes.iter().map(|s| lawson_cpu::memory::Memory::zeroed(*s as usize * 4).unwrap()).collect();
     let table: Vec<u64> = e
         .words
         .iter()

@@ -29,6 +29,10 @@ pub enum Line {
     Begin(usize),
     /// Its end.
     End(usize),
+    /// What follows is done only if some lane of the mask is set; the number tells it apart.
+    If(V, usize),
+    /// Where that ends.
+    EndIf(usize),
     /// A line for the listing.
     Comment(String),
 }
@@ -43,7 +47,6 @@ pub struct LoopLine {
     pub may_be_empty: bool,
     pub inductions: Vec<(V, Gen)>,
     pub comment: Option<String>,
-    first: usize,
     last: usize,
 }
 
@@ -91,11 +94,16 @@ fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
         match item {
             Item::Op(op) => lines.push(Line::Op(op)),
             Item::Comment(text) => lines.push(Line::Comment(text)),
+            Item::If { mask, body } => {
+                let id = lines.len();
+                lines.push(Line::If(mask, id));
+                flatten(body, lines, loops);
+                lines.push(Line::EndIf(id));
+            }
             Item::Loop(l) => {
                 let Loop { counter, step, end, may_be_empty, inductions, body, comment } = *l;
                 let id = loops.len();
-                let first = lines.len();
-                loops.push(LoopLine { counter, step, end, may_be_empty, inductions, comment, first, last: 0 });
+                loops.push(LoopLine { counter, step, end, may_be_empty, inductions, comment, last: 0 });
                 lines.push(Line::Begin(id));
                 flatten(body, lines, loops);
                 loops[id].last = lines.len();
@@ -211,7 +219,8 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
                 }
                 stack.pop();
             }
-            Line::Comment(_) => {}
+            Line::If(mask, _) => access(*mask, Access::Use, n, &stack),
+            Line::EndIf(_) | Line::Comment(_) => {}
         }
     }
     for line in lines.iter() {

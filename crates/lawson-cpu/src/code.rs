@@ -4,7 +4,9 @@
 //! machine register or a place on the stack; encoding (`encode.rs`) writes the machine's instructions. An operation is
 //! close to one machine instruction: its vector operations are the assembler's.
 
-use crate::asm::{Bmi, CmpFloat, CmpInt, FloatPredicate, Hint, IntPredicate, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift};
+use crate::asm::{
+    Bmi, CmpFloat, CmpInt, FloatPredicate, Hint, IntPredicate, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
+};
 
 /// A virtual register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -63,16 +65,12 @@ pub enum Shape {
 pub enum Two {
     /// The sum.
     Add,
-    /// The difference.
-    Sub,
     /// The product.
     Mul,
     /// The lesser, signed.
     Min,
     /// The greater, signed.
     Max,
-    /// Bitwise and.
-    And,
 }
 
 /// The right operand of a general-register operation.
@@ -88,59 +86,218 @@ pub enum Gen {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum Op {
-    Vec2 { op: Vec2, dst: V, src: Src },
-    Vec2Imm { op: Vec2Imm, dst: V, src: Src, imm: u8 },
-    Vec3 { op: Vec3, dst: V, a: V, b: Src },
-    Vec3Imm { op: Vec3Imm, dst: V, a: V, b: Src, imm: u8 },
-    Shift { op: VecShift, dst: V, src: V, count: u8 },
+    Vec2 {
+        op: Vec2,
+        dst: V,
+        src: Src,
+    },
+    Vec2Imm {
+        op: Vec2Imm,
+        dst: V,
+        src: Src,
+        imm: u8,
+    },
+    Vec3 {
+        op: Vec3,
+        dst: V,
+        a: V,
+        b: Src,
+    },
+    Vec3Imm {
+        op: Vec3Imm,
+        dst: V,
+        a: V,
+        b: Src,
+        imm: u8,
+    },
+    Shift {
+        op: VecShift,
+        dst: V,
+        src: V,
+        count: u8,
+    },
     /// `dst` is also an operand (fused multiply-add and the like); lanes outside the mask stay.
-    Update { op: Vec3, dst: V, a: V, b: Src, mask: Option<V> },
+    Update {
+        op: Vec3,
+        dst: V,
+        a: V,
+        b: Src,
+        mask: Option<V>,
+    },
     /// `dst` is also an operand.
-    UpdateImm { op: Vec3Imm, dst: V, a: V, b: Src, imm: u8 },
+    UpdateImm {
+        op: Vec3Imm,
+        dst: V,
+        a: V,
+        b: Src,
+        imm: u8,
+    },
     /// A number in all lanes.
-    Const { dst: V, bits: u32 },
+    Const {
+        dst: V,
+        bits: u32,
+    },
     /// 0, 1, … times a number.
-    Lanes { dst: V, by: i32 },
-    Move { dst: V, src: V },
+    Lanes {
+        dst: V,
+        by: i32,
+    },
+    /// Sixteen numbers.
+    Table {
+        dst: V,
+        lanes: [u32; 16],
+    },
+    Move {
+        dst: V,
+        src: V,
+    },
     /// Lanes of the mask from `src`, the others stay.
-    MoveMasked { dst: V, src: V, mask: V },
+    MoveMasked {
+        dst: V,
+        src: V,
+        mask: V,
+    },
     /// `mask ? b : a`
-    Blend { dst: V, mask: V, a: V, b: Src },
+    Blend {
+        dst: V,
+        mask: V,
+        a: V,
+        b: Src,
+    },
     /// Lanes outside the mask are 0.
-    Load { dst: V, addr: Addr, shape: Shape, mask: Option<V> },
-    Store { addr: Addr, src: V, shape: Shape, mask: Option<V> },
+    Load {
+        dst: V,
+        addr: Addr,
+        shape: Shape,
+        mask: Option<V>,
+    },
+    Store {
+        addr: Addr,
+        src: V,
+        shape: Shape,
+        mask: Option<V>,
+    },
     /// One element a lane from `base + 4·index`; lanes outside the mask are 0.
-    Gather { dst: V, base: Addr, index: V, mask: Option<V> },
-    Scatter { base: Addr, index: V, src: V, mask: Option<V> },
-    CmpFloat { op: CmpFloat, dst: V, a: V, b: Src, predicate: FloatPredicate },
-    CmpInt { op: CmpInt, dst: V, a: V, b: Src, predicate: IntPredicate },
+    Gather {
+        dst: V,
+        base: Addr,
+        index: V,
+        mask: Option<V>,
+    },
+    Scatter {
+        base: Addr,
+        index: V,
+        src: V,
+        mask: Option<V>,
+    },
+    CmpFloat {
+        op: CmpFloat,
+        dst: V,
+        a: V,
+        b: Src,
+        predicate: FloatPredicate,
+    },
+    CmpInt {
+        op: CmpInt,
+        dst: V,
+        a: V,
+        b: Src,
+        predicate: IntPredicate,
+    },
     /// The bits of `and`, `or`, `xor`, `andn` by the assembler's operation.
-    Mask2 { op: crate::asm::MaskOp, dst: V, a: V, b: V },
-    MaskNot { dst: V, src: V },
-    MaskMove { dst: V, src: V },
+    Mask2 {
+        op: crate::asm::MaskOp,
+        dst: V,
+        a: V,
+        b: V,
+    },
+    MaskNot {
+        dst: V,
+        src: V,
+    },
+    MaskMove {
+        dst: V,
+        src: V,
+    },
     /// The low 16 bits.
-    MaskFrom { dst: V, src: V },
-    MaskConst { dst: V, bits: u16 },
+    MaskFrom {
+        dst: V,
+        src: V,
+    },
+    MaskConst {
+        dst: V,
+        bits: u16,
+    },
     /// All ones and zeros in 32-bit lanes.
-    MaskLanes { dst: V, src: V },
+    MaskLanes {
+        dst: V,
+        src: V,
+    },
     /// Which 32-bit lanes are not 0.
-    LanesMask { dst: V, src: V },
+    LanesMask {
+        dst: V,
+        src: V,
+    },
     /// 32 bits of a general register to all lanes.
-    Spread { dst: V, src: V },
+    Spread {
+        dst: V,
+        src: V,
+    },
     /// A word of the argument table.
-    Slot { dst: V, table: V, slot: u32 },
-    Imm { dst: V, imm: i64 },
-    Mov { dst: V, src: V },
-    Two { op: Two, dst: V, src: Gen },
+    Slot {
+        dst: V,
+        table: V,
+        slot: u32,
+    },
+    Imm {
+        dst: V,
+        imm: i64,
+    },
+    Mov {
+        dst: V,
+        src: V,
+    },
+    Two {
+        op: Two,
+        dst: V,
+        src: Gen,
+    },
     /// `base + index·scale + disp`, scale 1, 2, 4 or 8.
-    Lea { dst: V, base: V, index: Option<(V, u8)>, disp: i32 },
-    MulImm { dst: V, src: V, imm: i32 },
+    Lea {
+        dst: V,
+        base: V,
+        index: Option<(V, u8)>,
+        disp: i32,
+    },
+    MulImm {
+        dst: V,
+        src: V,
+        imm: i32,
+    },
     /// The quotient, or the remainder, rounded down; the divisor is positive.
-    Divide { dst: V, src: V, by: Gen, remainder: bool, negative: bool },
+    Divide {
+        dst: V,
+        src: V,
+        by: Gen,
+        remainder: bool,
+        negative: bool,
+    },
     /// All ones if `0 <= src < end`, else 0.
-    Within { dst: V, src: V, end: Gen },
-    Bmi { op: Bmi, dst: V, src: V, count: V },
-    Prefetch { addr: Addr, hint: Hint },
+    Within {
+        dst: V,
+        src: V,
+        end: Gen,
+    },
+    Bmi {
+        op: Bmi,
+        dst: V,
+        src: V,
+        count: V,
+    },
+    Prefetch {
+        addr: Addr,
+        hint: Hint,
+    },
 }
 
 /// What an operation does with a register.
@@ -212,6 +369,7 @@ impl Op {
             }
             Op::Const { dst, .. }
             | Op::Lanes { dst, .. }
+            | Op::Table { dst, .. }
             | Op::MaskConst { dst, .. }
             | Op::Imm { dst, .. } => f(dst, Def),
             Op::Slot { dst, table, .. } => {
@@ -317,6 +475,13 @@ pub enum Item {
     Op(Op),
     /// A loop.
     Loop(Box<Loop>),
+    /// What is done only if some lane of the mask is set.
+    If {
+        /// The mask.
+        mask: V,
+        /// What is done.
+        body: Vec<Item>,
+    },
     /// A line for the listing.
     Comment(String),
 }

@@ -2,11 +2,12 @@
 
 use crate::alloc::{Allocated, HEAD, Line, Loc, LoopLine, TEMPORARY};
 use crate::asm::{
-    Alu, AsmError, Assembler, Base, Bmi, BroadcastGpr, Code, Cond, Const, Gather, Gpr, GprSrc, Inst, Label, Level,
-    Mask, MaskSize, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Shift, Size, Unary, Vec2, Vec3,
-    Vec3Imm, VecDst, VecSrc, VecStore, VecTest, Vreg, Vsib, Width,
+    Alu, AsmError, Assembler, Base, BroadcastGpr, Code, Cond, Const, Gather, Gpr, GprSrc, Inst, Label, Level,
+    Mask, MaskSize, MaskTest, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Shift,
+    Size, Unary, Vec2, Vec3, VecDst, VecSrc, VecStore, VecTest, Vreg, Vsib, Width,
 };
 use crate::code::{Addr, Gen, Op, Shape, Src, Two, V};
+use std::collections::HashMap;
 
 const Z: Width = Width::Z512;
 
@@ -17,14 +18,17 @@ struct Encoder<'a> {
     asm: Assembler,
     code: &'a Allocated,
     labels: Vec<(Label, Label)>,
+    /// Where conditional code that is being written ends.
+    ifs: HashMap<usize, Label>,
 }
 
 /// The machine code of a function with the C calling convention: argument table, first and one past the last parallel
 /// iteration, scratch.
 pub fn encode(code: &Allocated, entry: &[V; 4], listing: bool) -> Result<Code, AsmError> {
-    let mut asm = if listing { Assembler::with_listing(Level::Avx512) } else { Assembler::new(Level::Avx512) };
+    let mut asm =
+        if listing { Assembler::with_listing(Level::Avx512) } else { Assembler::new(Level::Avx512) };
     let labels = code.loops.iter().map(|_| (asm.label(), asm.label())).collect();
-    let mut e = Encoder { asm, code, labels };
+    let mut e = Encoder { asm, code, labels, ifs: HashMap::new() };
     e.function(entry);
     e.asm.finish()
 }
@@ -62,6 +66,18 @@ impl Encoder<'_> {
                 Line::Comment(text) => self.asm.comment(format_args!("{text}")),
                 Line::Begin(id) => self.begin(*id),
                 Line::End(id) => self.end(*id),
+                Line::If(mask, id) => {
+                    let m = self.mask(*mask, 0);
+                    self.push(Inst::MaskTest { op: MaskTest::Kortest, size: MaskSize::W16, a: m, b: m });
+                    let over = self.asm.label();
+                    self.push(Inst::Jcc { cond: Cond::E, to: over });
+                    self.ifs.insert(*id, over);
+                }
+                Line::EndIf(id) => {
+                    if let Some(over) = self.ifs.remove(id) {
+                        self.asm.bind(over);
+                    }
+                }
             }
         }
         self.push(Inst::Plain(Plain::Vzeroupper));
@@ -242,11 +258,11 @@ impl Encoder<'_> {
     }
 
     fn two(&mut self, op: Two, dst: V, src: Gen) {
-        if src == Gen::Imm(0) && matches!(op, Two::Add | Two::Sub) {
+        if src == Gen::Imm(0) && matches!(op, Two::Add) {
             return;
         }
         // Sums can be made in memory.
-        if let (Loc::Stack(at), Two::Add | Two::Sub) = (self.loc(dst), op) {
+        if let (Loc::Stack(at), Two::Add) = (self.loc(dst), op) {
             let by = match self.gen_src(src, 1) {
                 GprSrc::Imm(i) => RegImm::Imm(i),
                 GprSrc::Gpr(r) => RegImm::Gpr(r),
@@ -256,18 +272,17 @@ impl Encoder<'_> {
                     RegImm::Gpr(r)
                 }
             };
-            let op = if op == Two::Add { Alu::Add } else { Alu::Sub };
-            self.push(Inst::AluMem { op, size: Size::Q64, dst: stack(i64::from(at)), src: by });
+            self.push(Inst::AluMem { op: Alu::Add, size: Size::Q64, dst: stack(i64::from(at)), src: by });
             return;
         }
         let by = self.gen_src(src, 1);
         let r = self.general(dst, 0);
         match op {
             Two::Add => self.push(Inst::alu(Alu::Add, r, by)),
-            Two::Sub => self.push(Inst::alu(Alu::Sub, r, by)),
-            Two::And => self.push(Inst::alu(Alu::And, r, by)),
             Two::Mul => match by {
-                GprSrc::Imm(imm) => self.push(Inst::ImulImm { size: Size::Q64, dst: r, src: Rm::Gpr(r), imm }),
+                GprSrc::Imm(imm) => {
+                    self.push(Inst::ImulImm { size: Size::Q64, dst: r, src: Rm::Gpr(r), imm })
+                }
                 GprSrc::Gpr(s) => self.push(Inst::Imul { size: Size::Q64, dst: r, src: Rm::Gpr(s) }),
                 GprSrc::Mem(m) => self.push(Inst::Imul { size: Size::Q64, dst: r, src: Rm::Mem(m) }),
             },
@@ -362,6 +377,12 @@ impl Encoder<'_> {
             }
             Op::Lanes { dst, by } => {
                 let lanes: [i32; 16] = std::array::from_fn(|n| by.wrapping_mul(n as i32));
+                let c = self.asm.constant(lanes);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec2(Vec2::Movups, Z, d, Mem::constant(c)));
+                self.vector_written(dst, d);
+            }
+            Op::Table { dst, lanes } => {
                 let c = self.asm.constant(lanes);
                 let d = self.vector_to(dst);
                 self.push(Inst::vec2(Vec2::Movups, Z, d, Mem::constant(c)));
@@ -494,7 +515,13 @@ impl Encoder<'_> {
                 let s = self.general(src, 0);
                 let d = self.vector_to(dst);
                 let masking = Masking::NONE;
-                self.push(Inst::BroadcastGpr { op: BroadcastGpr::Pbroadcastd, width: Z, dst: d, src: s, masking });
+                self.push(Inst::BroadcastGpr {
+                    op: BroadcastGpr::Pbroadcastd,
+                    width: Z,
+                    dst: d,
+                    src: s,
+                    masking,
+                });
                 self.vector_written(dst, d);
             }
             Op::Slot { dst, table, slot } => {
@@ -546,7 +573,9 @@ impl Encoder<'_> {
                 }
                 self.general_written(dst, d);
             }
-            Op::Divide { dst, src, by, remainder, negative } => self.divide(dst, src, by, remainder, negative),
+            Op::Divide { dst, src, by, remainder, negative } => {
+                self.divide(dst, src, by, remainder, negative)
+            }
             Op::Within { dst, src, end } => {
                 let end = self.gen_src(end, 1);
                 let s = self.general(src, 0);
@@ -571,19 +600,14 @@ impl Encoder<'_> {
 
     /// The low byte of the first lane, through a saved register.
     fn one_byte(&mut self, to: Mem, value: Vreg) {
-        let mut m = to;
+        let m = to;
         // The address may use any register: take one that it does not.
-        let used: Vec<Gpr> = [
-            if let Base::Gpr(b) = m.base { Some(b) } else { None },
-            m.index.map(|(i, _)| i),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let used: Vec<Gpr> =
+            [if let Base::Gpr(b) = m.base { Some(b) } else { None }, m.index.map(|(i, _)| i)]
+                .into_iter()
+                .flatten()
+                .collect();
         let Some(r) = [Gpr::RAX, Gpr::RCX, Gpr::RDX].into_iter().find(|r| !used.contains(r)) else { return };
-        if m.base == Base::Gpr(Gpr::RSP) {
-            m.disp += 0;
-        }
         self.push(Inst::store(stack(SAVE[0]), r));
         self.push(Inst::GprFromVec { op: crate::asm::GprFromVec::Movd, dst: r, src: value });
         self.push(Inst::Store { size: MemSize::B8, dst: m, src: r });
@@ -600,7 +624,13 @@ impl Encoder<'_> {
         self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
         let live = Mask(7);
         match mask {
-            None => self.push(Inst::MaskOp { op: crate::asm::MaskOp::Xnor, size: MaskSize::W16, dst: live, a: live, b: live }),
+            None => self.push(Inst::MaskOp {
+                op: crate::asm::MaskOp::Xnor,
+                size: MaskSize::W16,
+                dst: live,
+                a: live,
+                b: live,
+            }),
             Some(m) => {
                 let m = self.mask(m, 1);
                 if m != live {
@@ -627,7 +657,13 @@ impl Encoder<'_> {
         self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
         let live = Mask(7);
         match mask {
-            None => self.push(Inst::MaskOp { op: crate::asm::MaskOp::Xnor, size: MaskSize::W16, dst: live, a: live, b: live }),
+            None => self.push(Inst::MaskOp {
+                op: crate::asm::MaskOp::Xnor,
+                size: MaskSize::W16,
+                dst: live,
+                a: live,
+                b: live,
+            }),
             Some(m) => {
                 let m = self.mask(m, 1);
                 if m != live {
@@ -697,4 +733,3 @@ impl Encoder<'_> {
 }
 
 const _: () = assert!(HEAD as i64 >= SAVE[2] + 8);
-const _: Option<(Bmi, Vec3Imm)> = None;

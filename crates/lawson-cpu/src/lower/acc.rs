@@ -3,7 +3,7 @@
 //! Jammed and vector loops *inside* an accumulation reduce: each of their points has a state of its own, started from the
 //! identity, and the states are merged at the end in an order that the tree alone decides.
 
-use super::{Lowering, LANES};
+use super::{LANES, Lowering};
 use crate::asm::{Vec2Imm, Vec3, Vec3Imm};
 use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
@@ -27,7 +27,12 @@ pub(super) struct AccState {
 }
 
 /// Jammed axes and vector loops on the way to the steps of an accumulator.
-fn reducing(nodes: &[Node], acc: AccId, lanes: &mut bool, jams: &mut Vec<(AxisId, Index, Index, i64)>) -> bool {
+fn reducing(
+    nodes: &[Node],
+    acc: AccId,
+    lanes: &mut bool,
+    jams: &mut Vec<(AxisId, Index, Index, i64)>,
+) -> bool {
     let mut found = false;
     for node in nodes {
         match node {
@@ -103,7 +108,8 @@ impl<'k> Lowering<'k> {
             }
             Ok(())
         })?;
-        let before = self.accs.insert(acc, AccState { outer: outer.clone(), inner, states, lanes, frame: here });
+        let before =
+            self.accs.insert(acc, AccState { outer: outer.clone(), inner, states, lanes, frame: here });
         drop(before);
         self.walk(body)?;
         if !partial {
@@ -223,7 +229,9 @@ impl<'k> Lowering<'k> {
     pub(super) fn result_of(&mut self, acc: AccId, i: usize) -> Result<V> {
         match self.registers(acc) {
             Some(v) => Ok(v[i]),
-            None => Err(Unsupported::new(format!("the result of `{}` before it is known", self.k.acc(acc).name))),
+            None => {
+                Err(Unsupported::new(format!("the result of `{}` before it is known", self.k.acc(acc).name)))
+            }
         }
     }
 
@@ -232,9 +240,8 @@ impl<'k> Lowering<'k> {
             if l.empty_lanes() {
                 return Ok(());
             }
-            let registers = l
-                .registers(acc)
-                .ok_or_else(|| Unsupported::new("a step outside of its accumulation"))?;
+            let registers =
+                l.registers(acc).ok_or_else(|| Unsupported::new("a step outside of its accumulation"))?;
             let lanes = l.accs.get(&acc).is_some_and(|a| a.lanes);
             let mask = if lanes { l.lane_mask()? } else { None };
             if let ([value], [dst]) = (values, registers.as_slice())
@@ -275,9 +282,15 @@ impl<'k> Lowering<'k> {
                     None => return self.step_by(Vec3::Addps, *p, dst, mask),
                 }
             }
-            Expr::Binary(BinaryKind::Mul, c, p) if is_state(*c) => return self.step_by(Vec3::Mulps, *p, dst, mask),
-            Expr::Extremum(Extremum::Max, c, p) if is_state(*c) => return self.step_by(Vec3::Maxps, *p, dst, mask),
-            Expr::Extremum(Extremum::Min, c, p) if is_state(*c) => return self.step_by(Vec3::Minps, *p, dst, mask),
+            Expr::Binary(BinaryKind::Mul, c, p) if is_state(*c) => {
+                return self.step_by(Vec3::Mulps, *p, dst, mask);
+            }
+            Expr::Extremum(Extremum::Max, c, p) if is_state(*c) => {
+                return self.step_by(Vec3::Maxps, *p, dst, mask);
+            }
+            Expr::Extremum(Extremum::Min, c, p) if is_state(*c) => {
+                return self.step_by(Vec3::Minps, *p, dst, mask);
+            }
             _ => return Ok(false),
         };
         debug_assert!(is_state(c));
@@ -299,7 +312,6 @@ impl<'k> Lowering<'k> {
         self.emit(here, Op::Update { op: Vec3::Fmadd231ps, dst, a, b, mask });
         Ok(true)
     }
-
 
     fn step_by(&mut self, op: Vec3, value: ExprId, dst: V, mask: Option<V>) -> Result<bool> {
         if self.depends[value.0 as usize].state {

@@ -57,7 +57,8 @@ impl<'k> Lowering<'k> {
             Some(_) => None,
             None => Some(self.word(Word::Parameter(symbolic * size))),
         };
-        let terms: Vec<(Atom, Dim)> = offset.terms().iter().map(|(a, c)| (a.clone(), c.clone() * size)).collect();
+        let terms: Vec<(Atom, Dim)> =
+            offset.terms().iter().map(|(a, c)| (a.clone(), c.clone() * size)).collect();
         let base = self.pointer(buffer, &terms)?;
         Ok(Place { addr: Addr { base, index, disp: small(number.saturating_mul(size))? }, stride })
     }
@@ -126,7 +127,9 @@ impl<'k> Lowering<'k> {
 
     /// Whether the vector loop has, at this point, no lane at all.
     pub(super) fn empty_lanes(&self) -> bool {
-        self.vector.as_ref().is_some_and(|v| self.scope.interval(&self.scope.simplify(&v.end)).1.is_some_and(|e| e <= 0))
+        self.vector
+            .as_ref()
+            .is_some_and(|v| self.scope.interval(&self.scope.simplify(&v.end)).1.is_some_and(|e| e <= 0))
     }
 
     /// The lanes that the vector loop has at this point; `None` if all.
@@ -193,7 +196,10 @@ impl<'k> Lowering<'k> {
                 let limit = self.fresh(Class::Vector);
                 self.emit(depth, Op::Spread { dst: limit, src: end });
                 let predicate = IntPredicate::Lt;
-                self.emit(depth, Op::CmpInt { op: CmpInt::Pcmpud, dst, a: lanes, b: Src::Reg(limit), predicate });
+                self.emit(
+                    depth,
+                    Op::CmpInt { op: CmpInt::Pcmpud, dst, a: lanes, b: Src::Reg(limit), predicate },
+                );
             }
         }
         self.frames[depth].masks.insert(key, dst);
@@ -313,7 +319,9 @@ impl<'k> Lowering<'k> {
                 self.emit(depth, Op::Gather { dst, base: addr, index, mask });
             }
             (DType::Bool, Stride::One) => self.emit(depth, Op::Load { dst, addr, shape: Shape::Bytes, mask }),
-            (DType::Bool, Stride::None) => self.emit(depth, Op::Load { dst, addr, shape: Shape::OneByte, mask }),
+            (DType::Bool, Stride::None) => {
+                self.emit(depth, Op::Load { dst, addr, shape: Shape::OneByte, mask })
+            }
             _ => return Err(Unsupported::new(format!("a load of {dtype} with this stride"))),
         }
         let value = if dtype == DType::Bool {
@@ -358,7 +366,10 @@ impl<'k> Lowering<'k> {
             (DType::Bool, Stride::One | Stride::None) => {
                 let (ones, bytes) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
                 self.emit(here, Op::MaskLanes { dst: ones, src: value });
-                self.emit(here, Op::Shift { op: crate::asm::VecShift::Psrld, dst: bytes, src: ones, count: 31 });
+                self.emit(
+                    here,
+                    Op::Shift { op: crate::asm::VecShift::Psrld, dst: bytes, src: ones, count: 31 },
+                );
                 let shape = if place.stride == Stride::One { Shape::Bytes } else { Shape::OneByte };
                 self.emit(here, Op::Store { addr, src: bytes, shape, mask });
             }

@@ -13,6 +13,7 @@
 //! registers, `acc.rs` accumulators.
 
 mod acc;
+mod math;
 mod memory;
 mod scalar;
 mod value;
@@ -93,6 +94,8 @@ pub(crate) struct Lowering<'k> {
     states: [Option<(AccId, Vec<V>)>; 2],
     /// Values that depend on a state, at the current point.
     local: HashMap<ExprId, V>,
+    /// Registers that hold a constant in all lanes.
+    constants: HashSet<V>,
     words: Vec<Word>,
     scratch: Vec<(BufferId, usize)>,
     scratch_bytes: usize,
@@ -117,6 +120,7 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         accs: HashMap::new(),
         states: [None, None],
         local: HashMap::new(),
+        constants: HashSet::new(),
         words: Vec::new(),
         scratch: Vec::new(),
         scratch_bytes: 0,
@@ -330,7 +334,8 @@ impl<'k> Lowering<'k> {
     fn for_loop(&mut self, f: &'k For) -> Result<()> {
         let begin = self.scope.simplify(&self.k.resolve(&f.begin));
         let end = self.scope.simplify(&self.k.resolve(&f.end));
-        let trips = begin.as_const().zip(end.as_const()).map(|(b, e)| (e - b + f.step - 1).div_euclid(f.step).max(0));
+        let trips =
+            begin.as_const().zip(end.as_const()).map(|(b, e)| (e - b + f.step - 1).div_euclid(f.step).max(0));
         let axis = f.axis.0 as usize;
         match (f.kind, trips) {
             (Kind::Parallel, _) => Err(Unsupported::new("a parallel loop inside another loop")),
@@ -351,9 +356,10 @@ impl<'k> Lowering<'k> {
                 self.scope.leave(left);
                 done
             }
-            (Kind::Jam | Kind::Unroll, None) => {
-                Err(Unsupported::new(format!("the loop over `{}` has no constant extent", self.k.axis(f.axis).name)))
-            }
+            (Kind::Jam | Kind::Unroll, None) => Err(Unsupported::new(format!(
+                "the loop over `{}` has no constant extent",
+                self.k.axis(f.axis).name
+            ))),
             (Kind::Jam, Some(n)) => {
                 let first = begin.as_const().unwrap_or(0);
                 let left = self.scope.enter(f);

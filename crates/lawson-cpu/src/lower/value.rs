@@ -59,7 +59,7 @@ impl<'k> Lowering<'k> {
                 }
             }
             Expr::Unary(kind, a) => self.unary(*kind, *a, dtype, depth),
-            Expr::Binary(kind, a, b) => self.binary(e, *kind, *a, *b, dtype, depth),
+            Expr::Binary(kind, a, b) => self.binary(*kind, *a, *b, dtype, depth),
             Expr::Extremum(which, a, b) => {
                 let (a, b) = (self.value(*a)?, self.operand(*b, depth)?);
                 let op = match which {
@@ -80,7 +80,9 @@ impl<'k> Lowering<'k> {
             }
             Expr::Cast(a, to) => self.cast(*a, *to, depth),
             Expr::Bitcast(a, to) => match (k.dtype(*a), to) {
-                (DType::F32 | DType::I32 | DType::U32, DType::F32 | DType::I32 | DType::U32) => self.value(*a),
+                (DType::F32 | DType::I32 | DType::U32, DType::F32 | DType::I32 | DType::U32) => {
+                    self.value(*a)
+                }
                 (from, to) => Err(Unsupported::new(format!("the bits of {from} as {to}"))),
             },
             Expr::State(acc, i) => self.state_of(0, *acc, *i),
@@ -124,6 +126,21 @@ impl<'k> Lowering<'k> {
         }
         let dst = self.fresh(Class::Vector);
         self.emit(0, Op::Const { dst, bits });
+        self.frames[0].masks.insert(key, dst);
+        self.constants.insert(dst);
+        dst
+    }
+
+    /// Sixteen numbers in the lanes, for the whole function.
+    pub(super) fn table(&mut self, lanes: [u32; 16]) -> V {
+        let mut h = super::Hash128::new(1 << 53);
+        lanes.iter().for_each(|l| h.mix(u64::from(*l)));
+        let key = h.finish();
+        if let Some(v) = self.frames[0].masks.get(&key) {
+            return *v;
+        }
+        let dst = self.fresh(Class::Vector);
+        self.emit(0, Op::Table { dst, lanes });
         self.frames[0].masks.insert(key, dst);
         dst
     }
@@ -215,7 +232,10 @@ impl<'k> Lowering<'k> {
                 };
                 let dst = self.fresh(Class::Vector);
                 // Bit 3: no inexact exception.
-                self.emit(depth, Op::Vec2Imm { op: Vec2Imm::Rndscaleps, dst, src: Src::Reg(a), imm: imm | 8 });
+                self.emit(
+                    depth,
+                    Op::Vec2Imm { op: Vec2Imm::Rndscaleps, dst, src: Src::Reg(a), imm: imm | 8 },
+                );
                 Ok(dst)
             }
             (UnaryKind::Sign, DType::F32) => {
@@ -225,22 +245,20 @@ impl<'k> Lowering<'k> {
                 let unit = self.vec3(Vec3::Pord, bit, Src::Reg(one), depth);
                 let k = self.fresh(Class::Mask);
                 let predicate = FloatPredicate::NeqOq;
-                self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst: k, a, b: Src::Reg(zero), predicate });
+                self.emit(
+                    depth,
+                    Op::CmpFloat { op: CmpFloat::Cmpps, dst: k, a, b: Src::Reg(zero), predicate },
+                );
                 self.select(k, unit, a, DType::F32, depth)
             }
-            _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
+            _ => match super::math::function(kind) {
+                Some(f) if dtype == DType::F32 => Ok(self.expand_unary(f, a, depth)),
+                _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
+            },
         }
     }
 
-    fn binary(
-        &mut self,
-        _e: ExprId,
-        kind: BinaryKind,
-        a: ExprId,
-        b: ExprId,
-        dtype: DType,
-        depth: usize,
-    ) -> Result<V> {
+    fn binary(&mut self, kind: BinaryKind, a: ExprId, b: ExprId, dtype: DType, depth: usize) -> Result<V> {
         if dtype == DType::F32 {
             match kind {
                 BinaryKind::Add => {
@@ -291,6 +309,10 @@ impl<'k> Lowering<'k> {
                 let dst = self.fresh(Class::Mask);
                 self.emit(depth, Op::Mask2 { op, dst, a, b });
                 return Ok(dst);
+            }
+            (_, DType::F32) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                return self.expand_binary(kind, a, b, depth);
             }
             _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         };
@@ -355,7 +377,10 @@ impl<'k> Lowering<'k> {
         let dst = self.vec3(op, first, Src::Reg(second), depth);
         let k = self.fresh(Class::Mask);
         let predicate = FloatPredicate::UnordQ;
-        self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst: k, a: first, b: Src::Reg(first), predicate });
+        self.emit(
+            depth,
+            Op::CmpFloat { op: CmpFloat::Cmpps, dst: k, a: first, b: Src::Reg(first), predicate },
+        );
         self.emit(depth, Op::MoveMasked { dst, src: first, mask: k });
         Ok(dst)
     }
@@ -447,7 +472,10 @@ impl<'k> Lowering<'k> {
                 let dst = self.fresh(Class::Mask);
                 if from == DType::F32 {
                     let predicate = FloatPredicate::NeqUq;
-                    self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a: value, b: Src::Reg(zero), predicate });
+                    self.emit(
+                        depth,
+                        Op::CmpFloat { op: CmpFloat::Cmpps, dst, a: value, b: Src::Reg(zero), predicate },
+                    );
                 } else {
                     self.emit(depth, Op::LanesMask { dst, src: value });
                 }
@@ -459,7 +487,10 @@ impl<'k> Lowering<'k> {
                 let (limit, most) = (self.bits(2_147_483_648f32.to_bits()), self.bits(i32::MAX as u32));
                 let [high, nan] = [(); 2].map(|()| self.fresh(Class::Mask));
                 let mut cmp = |dst, b, predicate| {
-                    self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a: value, b: Src::Reg(b), predicate });
+                    self.emit(
+                        depth,
+                        Op::CmpFloat { op: CmpFloat::Cmpps, dst, a: value, b: Src::Reg(b), predicate },
+                    );
                 };
                 cmp(high, limit, FloatPredicate::GeOq);
                 cmp(nan, value, FloatPredicate::UnordQ);

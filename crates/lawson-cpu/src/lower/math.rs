@@ -1,0 +1,339 @@
+//! Functions that are no instruction: the kernel level's expansions, written as vector operations.
+//!
+//! Every hook that AVX-512 has an instruction for is that instruction. A rare range is computed only when some lane needs
+//! it.
+
+use super::Lowering;
+use crate::asm::{
+    CmpFloat, CmpInt, FloatPredicate, IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
+};
+use crate::code::{Class, Item, Op, Src, V};
+use crate::error::{Result, Unsupported};
+use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
+
+/// Writes operations at one depth.
+struct Writer<'l, 'k> {
+    l: &'l mut Lowering<'k>,
+    depth: usize,
+}
+
+/// The expansion of a function of one number.
+pub(super) fn function(kind: UnaryKind) -> Option<Function> {
+    Some(match kind {
+        UnaryKind::Rsqrt => Function::Rsqrt,
+        UnaryKind::Exp => Function::Exp,
+        UnaryKind::Exp2 => Function::Exp2,
+        UnaryKind::Expm1 => Function::Expm1,
+        UnaryKind::Log => Function::Log,
+        UnaryKind::Log1p => Function::Log1p,
+        UnaryKind::Sin => Function::Sin,
+        UnaryKind::Cos => Function::Cos,
+        UnaryKind::Tan => Function::Tan,
+        UnaryKind::Asin => Function::Asin,
+        UnaryKind::Acos => Function::Acos,
+        UnaryKind::Atan => Function::Atan,
+        UnaryKind::Sinh => Function::Sinh,
+        UnaryKind::Cosh => Function::Cosh,
+        UnaryKind::Tanh => Function::Tanh,
+        UnaryKind::Asinh => Function::Asinh,
+        UnaryKind::Acosh => Function::Acosh,
+        UnaryKind::Atanh => Function::Atanh,
+        UnaryKind::Erf => Function::Erf,
+        _ => return None,
+    })
+}
+
+impl<'k> Lowering<'k> {
+    pub(super) fn expand_unary(&mut self, f: Function, x: V, depth: usize) -> V {
+        f.expand(&mut Writer { l: self, depth }, x)
+    }
+
+    pub(super) fn expand_binary(&mut self, kind: BinaryKind, a: V, b: V, depth: usize) -> Result<V> {
+        let mut w = Writer { l: self, depth };
+        match kind {
+            BinaryKind::Pow => Ok(math::pow(&mut w, a, b)),
+            BinaryKind::Atan2 => Ok(math::atan2(&mut w, a, b)),
+            _ => Err(Unsupported::new(format!("{} of f32", kind.name()))),
+        }
+    }
+}
+
+impl Writer<'_, '_> {
+    fn op2(&mut self, op: Vec2, a: V) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Vec2 { op, dst, src: Src::Reg(a) });
+        dst
+    }
+
+    fn op2_imm(&mut self, op: Vec2Imm, a: V, imm: u8) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Vec2Imm { op, dst, src: Src::Reg(a), imm });
+        dst
+    }
+
+    fn op3(&mut self, op: Vec3, a: V, b: V) -> V {
+        self.l.vec3(op, a, Src::Reg(b), self.depth)
+    }
+
+    fn fused(&mut self, op: Vec3, start: V, a: V, b: V) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Move { dst, src: start });
+        self.l.emit(self.depth, Op::Update { op, dst, a, b: Src::Reg(b), mask: None });
+        dst
+    }
+
+    /// `dst` from the bits of itself, a and b by a truth table.
+    fn ternary(&mut self, start: V, a: V, b: V, table: u8) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Move { dst, src: start });
+        self.l.emit(self.depth, Op::UpdateImm { op: Vec3Imm::Pternlogd, dst, a, b: Src::Reg(b), imm: table });
+        dst
+    }
+
+    fn shift(&mut self, op: VecShift, src: V, by: u32) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Shift { op, dst, src, count: by as u8 });
+        dst
+    }
+
+    fn cmp(&mut self, a: V, b: V, predicate: FloatPredicate) -> V {
+        let dst = self.l.fresh(Class::Mask);
+        self.l.emit(self.depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a, b: Src::Reg(b), predicate });
+        dst
+    }
+
+    fn cmp_int(&mut self, a: V, b: V, predicate: IntPredicate) -> V {
+        let dst = self.l.fresh(Class::Mask);
+        self.l.emit(self.depth, Op::CmpInt { op: CmpInt::Pcmpd, dst, a, b: Src::Reg(b), predicate });
+        dst
+    }
+
+    fn mask2(&mut self, op: MaskOp, a: V, b: V) -> V {
+        let dst = self.l.fresh(Class::Mask);
+        self.l.emit(self.depth, Op::Mask2 { op, dst, a, b });
+        dst
+    }
+
+    fn blend(&mut self, mask: V, yes: V, no: V) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Blend { dst, mask, a: no, b: Src::Reg(yes) });
+        dst
+    }
+
+    fn is_constant(&self, v: V) -> bool {
+        self.l.constants.contains(&v)
+    }
+}
+
+impl Arithmetic for Writer<'_, '_> {
+    type F = V;
+    type I = V;
+    type B = V;
+
+    fn f(&mut self, c: f32) -> V {
+        self.l.bits(c.to_bits())
+    }
+    fn i(&mut self, c: i32) -> V {
+        self.l.bits(c as u32)
+    }
+    fn add(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Addps, a, b)
+    }
+    fn sub(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Subps, a, b)
+    }
+    fn mul(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Mulps, a, b)
+    }
+    fn div(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Divps, a, b)
+    }
+    fn fma(&mut self, a: V, b: V, c: V) -> V {
+        // A constant stands last, where it may come from memory.
+        match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
+            (false, _, true) => self.fused(Vec3::Fmadd213ps, a, b, c),
+            (true, false, true) => self.fused(Vec3::Fmadd213ps, b, a, c),
+            (true, ..) => self.fused(Vec3::Fmadd231ps, c, b, a),
+            _ => self.fused(Vec3::Fmadd231ps, c, a, b),
+        }
+    }
+    fn fnma(&mut self, a: V, b: V, c: V) -> V {
+        match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
+            (false, _, true) => self.fused(Vec3::Fnmadd213ps, a, b, c),
+            (true, false, true) => self.fused(Vec3::Fnmadd213ps, b, a, c),
+            (true, ..) => self.fused(Vec3::Fnmadd231ps, c, b, a),
+            _ => self.fused(Vec3::Fnmadd231ps, c, a, b),
+        }
+    }
+    fn sqrt(&mut self, a: V) -> V {
+        self.op2(Vec2::Sqrtps, a)
+    }
+    fn neg(&mut self, a: V) -> V {
+        let sign = self.l.bits(0x8000_0000);
+        self.op3(Vec3::Pxord, a, sign)
+    }
+    fn abs(&mut self, a: V) -> V {
+        let rest = self.l.bits(0x7FFF_FFFF);
+        self.op3(Vec3::Pandd, a, rest)
+    }
+    fn min(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Minps, a, b)
+    }
+    fn max(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Maxps, a, b)
+    }
+    fn round_even(&mut self, a: V) -> V {
+        self.op2_imm(Vec2Imm::Rndscaleps, a, 8)
+    }
+    fn lt(&mut self, a: V, b: V) -> V {
+        self.cmp(a, b, FloatPredicate::LtOq)
+    }
+    fn le(&mut self, a: V, b: V) -> V {
+        self.cmp(a, b, FloatPredicate::LeOq)
+    }
+    fn eq(&mut self, a: V, b: V) -> V {
+        self.cmp(a, b, FloatPredicate::EqOq)
+    }
+    fn is_nan(&mut self, a: V) -> V {
+        self.cmp(a, a, FloatPredicate::UnordQ)
+    }
+    fn select(&mut self, c: V, a: V, b: V) -> V {
+        self.blend(c, a, b)
+    }
+    fn i_add(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Paddd, a, b)
+    }
+    fn i_sub(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Psubd, a, b)
+    }
+    fn i_mul(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Pmulld, a, b)
+    }
+    fn i_and(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Pandd, a, b)
+    }
+    fn i_or(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Pord, a, b)
+    }
+    fn i_xor(&mut self, a: V, b: V) -> V {
+        self.op3(Vec3::Pxord, a, b)
+    }
+    fn i_shl(&mut self, a: V, by: u32) -> V {
+        self.shift(VecShift::Pslld, a, by)
+    }
+    fn i_shr(&mut self, a: V, by: u32) -> V {
+        self.shift(VecShift::Psrld, a, by)
+    }
+    fn i_sar(&mut self, a: V, by: u32) -> V {
+        self.shift(VecShift::Psrad, a, by)
+    }
+    fn i_lt(&mut self, a: V, b: V) -> V {
+        self.cmp_int(a, b, IntPredicate::Lt)
+    }
+    fn i_eq(&mut self, a: V, b: V) -> V {
+        self.cmp_int(a, b, IntPredicate::Eq)
+    }
+    fn i_select(&mut self, c: V, a: V, b: V) -> V {
+        self.blend(c, a, b)
+    }
+    fn to_int(&mut self, a: V) -> V {
+        self.op2(Vec2::Cvtps2dq, a)
+    }
+    fn to_float(&mut self, a: V) -> V {
+        self.op2(Vec2::Cvtdq2ps, a)
+    }
+    fn bits(&mut self, a: V) -> V {
+        a
+    }
+    fn of_bits(&mut self, a: V) -> V {
+        a
+    }
+    fn lookup(&mut self, index: V, table: &[f32; TABLE]) -> V {
+        let mut lanes = [0u32; 16];
+        for (n, lane) in lanes.iter_mut().enumerate() {
+            *lane = table[n % TABLE].to_bits();
+        }
+        let table = self.l.table(lanes);
+        self.op3(Vec3::Permps, index, table)
+    }
+    fn and(&mut self, a: V, b: V) -> V {
+        self.mask2(MaskOp::And, a, b)
+    }
+    fn or(&mut self, a: V, b: V) -> V {
+        self.mask2(MaskOp::Or, a, b)
+    }
+    fn not(&mut self, a: V) -> V {
+        let dst = self.l.fresh(Class::Mask);
+        self.l.emit(self.depth, Op::MaskNot { dst, src: a });
+        dst
+    }
+    // Truth tables count the bits of (start, a, b) as 4, 2, 1.
+    fn copy_sign(&mut self, magnitude: V, sign: V) -> V {
+        let mask = self.l.bits(0x8000_0000);
+        // mask ? sign : magnitude, with start = magnitude, a = sign, b = mask
+        self.ternary(magnitude, sign, mask, 0b1101_1000)
+    }
+    fn or_sign(&mut self, magnitude: V, sign: V) -> V {
+        let mask = self.l.bits(0x8000_0000);
+        // magnitude | (sign & mask)
+        self.ternary(magnitude, sign, mask, 0b1111_1000)
+    }
+    fn flip_sign(&mut self, x: V, sign: V) -> V {
+        let mask = self.l.bits(0x8000_0000);
+        // x ^ (sign & mask)
+        self.ternary(x, sign, mask, 0b0111_1000)
+    }
+    fn nearest(&mut self, a: V, b: V) -> (V, V) {
+        let magic = self.l.bits(12_582_912f32.to_bits());
+        let held = self.fma(a, b, magic);
+        let whole = self.op3(Vec3::Subps, held, magic);
+        (whole, held)
+    }
+    fn power_of_two(&mut self, n: (V, V)) -> V {
+        let one = self.l.bits(1f32.to_bits());
+        self.op3(Vec3::Scalefps, one, n.0)
+    }
+    fn scale(&mut self, x: V, n: V) -> V {
+        self.op3(Vec3::Scalefps, x, n)
+    }
+    fn split(&mut self, x: V) -> (V, V) {
+        // Mantissa in [3/4, 3/2), the sign of the source kept as NaN for negatives (imm bits 3:2 = 2: NaN if negative).
+        let m = self.op2_imm(Vec2Imm::Getmantps, x, 0b0011);
+        let (ex, em) = (self.op2(Vec2::Getexpps, x), self.op2(Vec2::Getexpps, m));
+        let e = self.op3(Vec3::Subps, ex, em);
+        // The exponent of a negative number is that of its magnitude; here it must be NaN.
+        let zero = self.l.bits(0);
+        let negative = self.cmp(x, zero, FloatPredicate::LtOq);
+        let nan = self.l.bits(f32::NAN.to_bits());
+        let e = self.blend(negative, nan, e);
+        (m, e)
+    }
+    fn reciprocal_estimate(&mut self, b: V) -> V {
+        self.op2(Vec2::Rcp14ps, b)
+    }
+    fn quotient(&mut self, a: V, b: V) -> V {
+        let y = self.op2(Vec2::Rcp14ps, b);
+        // Once refined, the estimate is good to the last places; then one correction of the quotient.
+        let one = self.l.bits(1f32.to_bits());
+        let error = self.fnma(b, y, one);
+        let y = self.fma(y, error, y);
+        let q = self.mul(a, y);
+        let rest = self.fnma(b, q, a);
+        self.fma(y, rest, q)
+    }
+    fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
+        if self.depth == 0 {
+            let rare = rare(self);
+            return self.blend(condition, rare, common);
+        }
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Move { dst, src: common });
+        let start = self.l.frames[self.depth].items.len();
+        let value = rare(self);
+        self.l.emit(self.depth, Op::MoveMasked { dst, src: value, mask: condition });
+        let body = self.l.frames[self.depth].items.split_off(start);
+        self.l.frames[self.depth].items.push(Item::If { mask: condition, body });
+        dst
+    }
+}
