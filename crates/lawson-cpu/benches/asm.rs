@@ -50,7 +50,7 @@ fn kernel(level: Level, steps: usize) -> usize {
 
 fn main() {
     let count = kernel(Level::Avx512, 58);
-    let mut times: Vec<f64> = (0..500)
+    let mut times: Vec<f64> = (0..2000)
         .map(|_| {
             let start = Instant::now();
             kernel(Level::Avx512, 58);

@@ -2,7 +2,7 @@
 #![cfg(all(unix, target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use lawson_cpu::asm::{Alu, Assembler, Code, Cond, Gpr, Inst, Level, Mem, Scale};
+use lawson_cpu::asm::*;
 use lawson_cpu::exec::CodeBuilder;
 
 /// Stores `arguments[0] * factor` to `arguments[1]`, through a constant after the code.
@@ -10,7 +10,7 @@ fn times(factor: u64) -> Code {
     let mut asm = Assembler::new(Level::Avx2);
     let constant = asm.constant(factor);
     asm.push(Inst::load(Gpr::RAX, Mem::constant(constant)));
-    asm.push(Inst::Imul { size: lawson_cpu::asm::Size::Q64, dst: Gpr::RAX, src: Mem::base(Gpr::RDI).into() });
+    asm.push(Inst::Imul { size: Size::Q64, dst: Gpr::RAX, src: Mem::base(Gpr::RDI).into() });
     asm.push(Inst::load(Gpr::RCX, Mem::base(Gpr::RDI).offset(8)));
     asm.push(Inst::store(Mem::base(Gpr::RCX), Gpr::RAX));
     asm.push(Inst::RET);
@@ -56,6 +56,67 @@ fn pieces_of_code_run_side_by_side() {
     // SAFETY: as above.
     unsafe { memory.kernel(sum).unwrap()(arguments.as_ptr()) };
     assert_eq!(total, factors.iter().sum());
+}
+
+/// `y[i] = 2 * x[i] + y[i]` for `arguments[2]` floats (1 to 16) at `x = arguments[0]` and `y = arguments[1]`.
+fn axpy() -> Code {
+    let (width, mask) = (Width::Z512, Mask(1));
+    let mut asm = Assembler::new(Level::Avx512);
+    let two = asm.constant(2.0f32);
+    let lanes: [i32; 16] = std::array::from_fn(|lane| lane as i32);
+    let lanes = asm.constant(lanes);
+    let (x, y, count) = (Gpr::RSI, Gpr::RDX, Gpr::RCX);
+    for (index, register) in [x, y, count].into_iter().enumerate() {
+        asm.push(Inst::load(register, Mem::base(Gpr::RDI).offset(8 * index as i64)));
+    }
+    asm.push(Inst::BroadcastGpr {
+        op: BroadcastGpr::Pbroadcastd,
+        width,
+        dst: Vreg(31),
+        src: count,
+        masking: Masking::NONE,
+    });
+    // Lane < count, read the other way around: count > lane.
+    asm.push(Inst::CmpInt {
+        op: CmpInt::Pcmpd,
+        width,
+        dst: mask,
+        a: Vreg(31),
+        b: Mem::constant(lanes).into(),
+        predicate: IntPredicate::Gt,
+        mask: Mask::K0,
+    });
+    let masking = Masking::zero(mask);
+    for (dst, src) in [(Vreg(20), x), (Vreg(3), y)] {
+        asm.push(Inst::Vec2 { op: Vec2::Movups, width, dst, src: Mem::base(src).into(), masking });
+    }
+    let b = VecSrc::Broadcast(Mem::constant(two));
+    asm.push(Inst::Vec3 { op: Vec3::Fmadd132ps, width, dst: Vreg(20), a: Vreg(3), b, masking });
+    let (dst, masking) = (Mem::base(y).into(), Masking::keep(mask));
+    asm.push(Inst::VecStore { op: VecStore::Movups, width, dst, src: Vreg(20), masking });
+    asm.push(Inst::Plain(Plain::Vzeroupper));
+    asm.push(Inst::RET);
+    asm.finish().unwrap()
+}
+
+#[test]
+fn masks_broadcasts_and_constants_work_where_the_machine_has_them() {
+    if !is_x86_feature_detected!("avx512f") {
+        return;
+    }
+    let mut builder = CodeBuilder::new();
+    let entry = builder.add(&axpy());
+    let memory = builder.finish().unwrap();
+    for count in 1..=16 {
+        let x: Vec<f32> = (0..count).map(|item| item as f32).collect();
+        let mut y = [1f32; 16];
+        let arguments = [x.as_ptr() as u64, y.as_mut_ptr() as u64, count];
+        // SAFETY: the code was assembled for these arguments, and the machine has its instructions.
+        unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr()) };
+        let expected: [f32; 16] =
+            std::array::from_fn(|item| if (item as u64) < count { 2.0 * item as f32 + 1.0 } else { 1.0 });
+        assert_eq!(y, expected);
+    }
 }
 
 #[test]

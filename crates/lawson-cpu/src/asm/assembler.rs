@@ -112,10 +112,9 @@ impl Assembler {
         if !vector::encode(inst, self.level, &mut out)? {
             scalar::encode(inst, &mut out)?;
         }
-        let bytes = out.as_slice();
-        debug_assert!(!bytes.is_empty(), "{inst} has no encoder");
+        debug_assert!(out.len() > 0, "{inst} has no encoder");
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
+        out.append_to(&mut self.bytes);
         if let Some(Patch { at, target, disp }) = out.patch {
             self.fixups.push(Fixup { at: start + at, from: self.bytes.len(), target, disp });
         }

@@ -51,8 +51,16 @@ impl Bytes {
         value.to_le_bytes().into_iter().for_each(|byte| self.put(byte));
     }
 
-    pub(super) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len & 15]
+    /// How many bytes there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends the bytes to `code`. Copying all 16 and cutting costs less than copying the right number.
+    pub(super) fn append_to(&self, code: &mut Vec<u8>) {
+        let end = code.len() + self.len;
+        code.extend_from_slice(&self.bytes);
+        code.truncate(end);
     }
 
     /// ModRM, SIB and displacement of `operand`, with `reg` in the register field. An 8-bit displacement counts in
@@ -130,6 +138,7 @@ fn displacement(disp: i64) -> Result<i32, Problem> {
 
 impl Operand {
     /// Checks the numbers of registers (below `limit` where the operand itself is one) and gives their high bits.
+    #[inline(always)]
     pub(super) fn high(&self, limit: u8) -> Result<High, Problem> {
         match self {
             Operand::Reg(rm) => {

@@ -213,6 +213,7 @@ pub(super) fn encode(inst: &Inst, out: &mut Bytes) -> Result<(), Problem> {
             nop(bytes as usize).ok_or(Problem::NopLength)?.iter().for_each(|&byte| out.put(byte));
             Ok(())
         }
+        // Vector and mask instructions are encoded by `vector.rs`, jumps to labels by the assembler.
         _ => Ok(()),
     }
 }

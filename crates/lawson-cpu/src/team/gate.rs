@@ -2,7 +2,7 @@
 //!
 //! Spinning pays when the thread waited for is running; on a busy machine it may not be, and then spinning keeps it
 //! from running. Nobody can tell but by trying, so a gate learns: each wait that spinning did not end halves
-//! its patience, each that it did doubles it, and now and then a wait tries the full time again.
+//! its patience, each that it did doubles it, and now and then it tries the full time again.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -33,8 +33,11 @@ const LOOKS: u32 = 64;
 /// The least patience, in nanoseconds.
 const LEAST: u32 = 1000;
 
-/// Every so many misses, a wait spins as long as it may, to learn whether that pays again.
-const PROBE: u32 = 16;
+/// Of every `PERIOD` misses, the first `PROBES` spin as long as they may, to learn whether that pays again. They are
+/// many in a row, because threads that sleep a lot are put on one processor by the system, and only threads that keep
+/// busy for a while are moved apart.
+const PROBES: u32 = 64;
+const PERIOD: u32 = 512;
 
 impl Gate {
     /// A gate at 0, where threads spin for up to `spin`.
@@ -95,7 +98,7 @@ impl Gate {
     #[cold]
     fn spin(&self, done: &impl Fn(u32) -> bool) -> Option<u32> {
         let (patience, misses) = (self.patience.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
-        let probing = misses % PROBE == 0;
+        let probing = misses % PERIOD < PROBES;
         let budget = Duration::from_nanos(if probing { self.limit } else { patience }.into());
         let start = Instant::now();
         while start.elapsed() < budget {

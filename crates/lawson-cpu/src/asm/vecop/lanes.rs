@@ -31,7 +31,8 @@ ops! {
 }
 
 ops! {
-    /// Loads of one element a lane from anywhere: address lanes of 32 bits (first letter `d`) or 64 (`q`), elements by the last letters.
+    /// Loads of one element a lane from anywhere: indices of 32 bits (`d` after the stem) or 64 (`q`), elements by
+    /// the last letters.
     pub enum Gather {
         Gatherdps "vgatherdps" => (P66, M38, W0, 0x92, Element(4)),
         Gatherdpd "vgatherdpd" => (P66, M38, W1, 0x92, Element(8)),

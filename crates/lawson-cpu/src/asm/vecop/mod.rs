@@ -5,7 +5,12 @@
 //! `.only_vex()` where it alone has it. Read `../spec.rs` for the columns, `../vector.rs` for the encoding.
 
 macro_rules! ops {
-    ($(#[$doc:meta])* pub enum $enum:ident { $($variant:ident $name:literal => ($($column:expr),*) $(.$call:ident($($arg:expr)?))*,)* }) => {
+    (
+        $(#[$doc:meta])*
+        pub enum $enum:ident {
+            $($variant:ident $name:literal => ($($column:expr),*) $(.$call:ident($($arg:expr)?))*,)*
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $enum { $(#[doc = $name] $variant,)* }

@@ -3,7 +3,8 @@
 use crate::asm::spec::{Map::*, Prefix::*, Spec, Tuple::*, W::*, Widths::*, row};
 
 ops! {
-    /// `dst, src`: loads, broadcasts, conversions and functions of one operand. `src` may be memory or, for most arithmetic, a broadcast element.
+    /// `dst, src`: loads, broadcasts, conversions and functions of one operand. `src` may be memory or, for most
+    /// arithmetic, a broadcast element.
     pub enum Vec2 {
         Movups "vmovups" => (NP, M0F, W0, 0x10, Vector).vex(W0),
         Movupd "vmovupd" => (P66, M0F, W1, 0x10, Vector).vex(W0),
@@ -21,7 +22,8 @@ ops! {
         Movsldup "vmovsldup" => (PF3, M0F, W0, 0x12, Vector).vex(W0),
         Broadcastss "vbroadcastss" => (P66, M38, W0, 0x18, Fixed(4)).vex(W0),
         Broadcastsd "vbroadcastsd" => (P66, M38, W1, 0x19, Fixed(8)).vex(W0).widths(From256),
-        Broadcastf32x4 "vbroadcastf32x4" => (P66, M38, W0, 0x1A, Fixed(16)).vex_as("vbroadcastf128").widths(From256).memory(),
+        Broadcastf32x4 "vbroadcastf32x4" =>
+            (P66, M38, W0, 0x1A, Fixed(16)).vex_as("vbroadcastf128").widths(From256).memory(),
         Broadcastf64x4 "vbroadcastf64x4" => (P66, M38, W1, 0x1B, Fixed(32)).widths(Only512).memory(),
         Pbroadcastb "vpbroadcastb" => (P66, M38, W0, 0x78, Fixed(1)).vex(W0),
         Pbroadcastw "vpbroadcastw" => (P66, M38, W0, 0x79, Fixed(2)).vex(W0),
