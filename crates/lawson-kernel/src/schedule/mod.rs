@@ -122,6 +122,9 @@ pub enum Tail {
     Exact,
     /// The inner loop ends early; a vector loop masks lanes.
     Clip,
+    /// As many tiles as there may be at most, whatever the number of iterations is; the inner loop ends early, or does not run
+    /// at all. So the outer loop has a constant extent and can be jammed.
+    Cover,
     /// Smaller tiles follow the full ones, of these sizes. Without any: the remainder as one tile where it is known, else
     /// every power of two below the tile.
     Ladder(Vec<i64>),
@@ -233,6 +236,7 @@ impl fmt::Display for Tail {
             Tail::Auto => Ok(()),
             Tail::Exact => f.write_str(" exact"),
             Tail::Clip => f.write_str(" clip"),
+            Tail::Cover => f.write_str(" cover"),
             Tail::Ladder(rungs) => {
                 f.write_str(" ladder")?;
                 rungs.iter().try_for_each(|r| write!(f, " {r}"))

@@ -81,6 +81,15 @@ fn split_loop(
             let inner_end = Index::constant(reach).min(f.end.clone() - axes.outer);
             return Ok(vec![nest(&f, axes, f.begin.clone(), f.end.clone(), reach, inner_end)]);
         }
+        Tail::Cover => {
+            let Some(most) = scope.interval(&trips.count).1 else {
+                return Err("how many iterations there are at most is not known".into());
+            };
+            let whole = (most + factor - 1).div_euclid(factor).max(0);
+            let end = f.begin.clone() + whole.saturating_mul(reach);
+            let inner_end = Index::constant(reach).min(f.end.clone() - axes.outer);
+            return Ok(vec![nest(&f, axes, f.begin.clone(), end, reach, inner_end)]);
+        }
         Tail::Ladder(rungs) => match (rungs.as_slice(), trips.constant) {
             ([], Some(count)) => vec![count % factor],
             ([], None) => powers_below(factor),

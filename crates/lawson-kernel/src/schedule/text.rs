@@ -147,13 +147,16 @@ impl Reader<'_> {
         if self.cursor.eat_word("exact") {
             return Ok(Tail::Exact);
         }
+        if self.cursor.eat_word("cover") {
+            return Ok(Tail::Cover);
+        }
         if self.cursor.eat_word("clip") {
             return Ok(Tail::Clip);
         }
         if self.cursor.eat_word("ladder") {
             return Ok(Tail::Ladder(self.numbers("the size of a rung")?));
         }
-        Err(self.cursor.expected("`exact`, `clip` or `ladder`"))
+        Err(self.cursor.expected("`exact`, `clip`, `cover` or `ladder`"))
     }
 
     fn layout(&mut self) -> Result<PackLayout> {
