@@ -9,6 +9,8 @@ mod alloc;
 pub mod asm;
 mod code;
 mod encode;
+#[cfg(all(unix, target_arch = "x86_64"))]
+pub mod executable;
 mod error;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod exec;
