@@ -128,6 +128,8 @@ pub enum Tail {
     /// Smaller tiles follow the full ones, of these sizes. Without any: the remainder as one tile where it is known, else
     /// every power of two below the tile.
     Ladder(Vec<i64>),
+    /// The same, and what the last rung leaves over is one more tile of its size that ends early.
+    LadderClip(Vec<i64>),
 }
 
 /// How a packed copy lies.
@@ -236,6 +238,11 @@ impl fmt::Display for Tail {
             Tail::Auto => Ok(()),
             Tail::Exact => f.write_str(" exact"),
             Tail::Clip => f.write_str(" clip"),
+            Tail::LadderClip(rungs) => {
+                f.write_str(" ladder")?;
+                rungs.iter().try_for_each(|r| write!(f, " {r}"))?;
+                f.write_str(" clip")
+            }
             Tail::Cover => f.write_str(" cover"),
             Tail::Ladder(rungs) => {
                 f.write_str(" ladder")?;

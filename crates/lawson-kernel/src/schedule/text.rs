@@ -154,7 +154,8 @@ impl Reader<'_> {
             return Ok(Tail::Clip);
         }
         if self.cursor.eat_word("ladder") {
-            return Ok(Tail::Ladder(self.numbers("the size of a rung")?));
+            let rungs = self.numbers("the size of a rung")?;
+            return Ok(if self.cursor.eat_word("clip") { Tail::LadderClip(rungs) } else { Tail::Ladder(rungs) });
         }
         Err(self.cursor.expected("`exact`, `clip`, `cover` or `ladder`"))
     }
