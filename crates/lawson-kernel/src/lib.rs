@@ -9,12 +9,15 @@ pub mod buffer;
 pub mod build;
 pub mod eval;
 pub mod expr;
+pub mod group;
 pub mod index;
+pub mod lower;
 pub mod range;
 pub mod tree;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
+pub use group::{Group, Refused};
 pub use index::{Atom, Index};
 pub use range::{Range, Scope, Truth};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
