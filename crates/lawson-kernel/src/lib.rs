@@ -9,7 +9,9 @@ pub mod buffer;
 pub mod build;
 pub mod eval;
 pub mod expr;
+pub mod group;
 pub mod index;
+pub mod lower;
 pub mod math;
 pub mod plan;
 pub mod range;
@@ -18,6 +20,7 @@ pub mod tree;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
+pub use group::{Group, Refused};
 pub use index::{Atom, Index};
 pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, Slot, Step};
 pub use range::{Range, Scope, Truth};
