@@ -12,6 +12,7 @@ pub mod index;
 pub mod range;
 pub mod schedule;
 pub mod tree;
+pub mod verify;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
@@ -19,3 +20,4 @@ pub use index::{Atom, Index};
 pub use range::{Range, Scope, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
+pub use verify::verify;
