@@ -17,6 +17,7 @@ pub mod plan;
 pub mod range;
 pub mod schedule;
 pub mod tree;
+pub mod verify;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
@@ -26,3 +27,4 @@ pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, Slot, Step};
 pub use range::{Range, Scope, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
+pub use verify::verify;

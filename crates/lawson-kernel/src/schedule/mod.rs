@@ -19,7 +19,7 @@
 //! axes outside.
 //!
 //! Directives check what they themselves need; that a kernel may be executed as its kinds say is checked by
-//! the verifier. The directives on loops are in `split.rs`, `nest.rs` and `clip.rs`, those on buffers in `pack.rs`;
+//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs` and `clip.rs`, those on buffers in `pack.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
 mod clip;
@@ -28,6 +28,8 @@ mod pack;
 mod split;
 mod text;
 mod walk;
+
+pub(crate) use nest::possible;
 
 use crate::buffer::Level;
 use crate::tree::{Kernel, Kind};

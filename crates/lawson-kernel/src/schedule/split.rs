@@ -239,7 +239,8 @@ fn peel_loop(scope: &Scope<'_>, f: &For, first: i64, last: i64) -> Option<Vec<No
     let tail = scope.simplify(&head.clone().max(whole.clone() - last));
     let at = |iteration: &Index| f.begin.clone() + iteration.clone() * f.step;
     let mut out = Vec::new();
-    for (from, to) in [(&Index::constant(0), &head), (&head, &tail), (&tail, &whole)] {
+    // The middle ends before it begins, and does not run, where there are few iterations.
+    for (from, to) in [(&Index::constant(0), &head), (&head, &(whole.clone() - last)), (&tail, &whole)] {
         let runs = scope.interval(&(to.clone() - from.clone())).1.is_none_or(|most| most > 0);
         if runs {
             let (begin, end) = (scope.simplify(&at(from)), scope.simplify(&at(to)));
