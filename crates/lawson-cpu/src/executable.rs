@@ -78,6 +78,19 @@ enum External {
     Output(usize),
 }
 
+fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
+    let mut out = HashMap::new();
+    for (n, b) in plan.buffers.iter().enumerate() {
+        let Place::Constant { tensor, dims, layout } = &b.place else { continue };
+        let bytes = b.bytes.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let mut memory =
+            Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
+        lawson_kernel::pack::pack(layout, dims, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?;
+        out.insert(Slot(n as u32), memory);
+    }
+    Ok(out)
+}
+
 fn without_streams(kernel: &Kernel) -> Option<Kernel> {
     fn clear(nodes: &mut [lawson_kernel::Node], found: &mut bool) {
         for n in nodes {
@@ -99,8 +112,9 @@ fn without_streams(kernel: &Kernel) -> Option<Kernel> {
 }
 
 impl Executable {
-    /// Emits every kernel of a plan. `packed` gives the bytes of constants as the kernels want them.
-    pub fn new(plan: Plan, constants: HashMap<Slot, Memory>) -> Result<Executable> {
+    /// Emits every kernel of a plan and packs its constants.
+    pub fn new(plan: Plan) -> Result<Executable> {
+        let constants = pack_constants(&plan)?;
         let refused = |k: &Kernel, e: crate::Unsupported| {
             Error::new(Code::NotLowered, format!("the kernel `{}`: {e}", k.name))
         };
@@ -118,9 +132,8 @@ impl Executable {
                 Some(plain) => Variants { plain: part(&plain)?, streaming: Some(part(k)?) },
             });
         }
-        let code = builder
-            .finish()
-            .map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
+        let code =
+            builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
         Ok(Executable { plan, code, kernels, constants, scratch_bytes })
     }
 
@@ -137,9 +150,8 @@ impl Executable {
     /// Arena, scratch and tables for these sizes.
     pub fn instance(&self, bindings: &Bindings, team: &Team) -> Result<Instance> {
         let bound = self.plan.bind(bindings)?;
-        let memory = |bytes: usize| {
-            Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))
-        };
+        let memory =
+            |bytes: usize| Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")));
         let arena = memory(bound.arena)?;
         let mut scratch = Vec::new();
         for _ in 0..team.members() {
@@ -167,13 +179,13 @@ impl Executable {
                             let external = match place {
                                 Place::Input(n) => Some(External::Input(*n)),
                                 Place::Output(n) => Some(External::Output(*n)),
-                                Place::Constant(_) | Place::Arena => None,
+                                Place::Constant { .. } | Place::Arena => None,
                             };
                             if let Some(what) = external {
                                 instance.patches.push(Patch { word: instance.tables.len(), what, written });
                             }
                             match place {
-                                Place::Constant(_) => match self.constants.get(&slot) {
+                                Place::Constant { .. } => match self.constants.get(&slot) {
                                     Some(m) => m.as_ptr() as u64,
                                     None => return Err(Error::internal("a constant was not packed")),
                                 },

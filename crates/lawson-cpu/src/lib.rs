@@ -9,11 +9,11 @@ mod alloc;
 pub mod asm;
 mod code;
 mod encode;
-#[cfg(all(unix, target_arch = "x86_64"))]
-pub mod executable;
 mod error;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod exec;
+#[cfg(all(unix, target_arch = "x86_64"))]
+pub mod executable;
 mod kernel;
 mod lower;
 pub mod memory;

@@ -7,12 +7,17 @@
 
 pub mod buffer;
 pub mod build;
+pub mod choose;
+pub mod compile;
 pub mod eval;
 pub mod expr;
 pub mod group;
 pub mod index;
 pub mod lower;
+pub mod machine;
 pub mod math;
+pub mod pack;
+pub mod partition;
 pub mod plan;
 pub mod range;
 pub mod schedule;

@@ -4,7 +4,7 @@
 //! its place. Steps between two barriers are independent of each other. Buffers of the arena whose lives do not
 //! overlap share bytes; a life is counted in phases, which are what lies between barriers.
 
-use crate::buffer::{BufferId, Role};
+use crate::buffer::{BufferId, Layout, Role};
 use crate::tree::Kernel;
 use lawson_graph::{Bindings, Code, Dim, Error, Facts, HostTensor, Result};
 use std::collections::HashSet;
@@ -45,7 +45,14 @@ pub enum Place {
     /// The caller's output of this number.
     Output(usize),
     /// Known when the plan is made, laid out as the kernels want it.
-    Constant(HostTensor),
+    Constant {
+        /// Its elements, row-major.
+        tensor: HostTensor,
+        /// The dimensions by which kernels index it.
+        dims: Vec<Dim>,
+        /// Where its elements lie.
+        layout: Layout,
+    },
     /// In the arena.
     Arena,
 }

@@ -155,7 +155,11 @@ impl Reader<'_> {
         }
         if self.cursor.eat_word("ladder") {
             let rungs = self.numbers("the size of a rung")?;
-            return Ok(if self.cursor.eat_word("clip") { Tail::LadderClip(rungs) } else { Tail::Ladder(rungs) });
+            return Ok(if self.cursor.eat_word("clip") {
+                Tail::LadderClip(rungs)
+            } else {
+                Tail::Ladder(rungs)
+            });
         }
         Err(self.cursor.expected("`exact`, `clip`, `cover` or `ladder`"))
     }
