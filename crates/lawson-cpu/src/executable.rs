@@ -164,7 +164,7 @@ impl Executable {
             let kernel = &self.plan.kernels[step.kernel];
             let first_patch = instance.patches.len();
             let mut aligned = true;
-            let mut table = |instance: &mut Instance, part: &Part| -> Result<usize> {
+            let table = |instance: &mut Instance, part: &Part| -> Result<usize> {
                 let start = instance.tables.len();
                 for word in &part.emitted.words {
                     let value = match word {
