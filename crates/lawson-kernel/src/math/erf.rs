@@ -107,7 +107,7 @@ pub fn erf<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     k.or_sign(magnitude, x)
 }
 
-/// `x·(1 + erf(x/√2)) / 2`: within 2^-23 of `max(|x|, 1)`, absolutely. Where it falls towards 0, at negative `x`, the
+/// `x·(1 + erf(x/√2)) / 2`: within 3·2^-24 of `max(|x|, 1)`, absolutely. Where it falls towards 0, at negative `x`, the
 /// sum cancels and relative accuracy is lost.
 pub fn gelu<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let (scale, half) = (k.f(std::f32::consts::FRAC_1_SQRT_2), k.f(0.5));

@@ -22,9 +22,9 @@ pub use arithmetic::{Arithmetic, TABLE};
 pub use erf::{erf, gelu};
 pub use exp::{cosh, exp, exp2, expm1, sigmoid, sinh, tanh};
 pub use function::Function;
-pub use inverse::{acos, asin, atan, atan2};
+pub use inverse::{ATAN2_MAX_ULP, acos, asin, atan, atan2};
 pub use log::{acosh, asinh, atanh, log, log1p, log2};
-pub use pow::{pow, rsqrt};
+pub use pow::{POW_MAX_ULP, pow, rsqrt};
 pub use scalar::Scalar;
 pub use trig::{cos, sin, tan};
 

@@ -79,7 +79,7 @@ impl Arithmetic for Avx512 {
     }
 
     #[inline(always)]
-    fn scale(&mut self, x: f32, n: f32) -> f32 {
+    fn scale(&mut self, x: f32, (n, _): (f32, i32)) -> f32 {
         if n.is_nan() { n } else { (f64::from(x) * 2f64.powi(n as i32)) as f32 }
     }
 

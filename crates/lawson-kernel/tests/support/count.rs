@@ -205,15 +205,15 @@ impl Arithmetic for Count {
             Hooks::Portable => Portable(self).power_of_two(n),
             Hooks::Avx512 => {
                 let one = self.f(1.0);
-                self.scale(one, n.0)
+                self.scale(one, n)
             }
         }
     }
 
-    fn scale(&mut self, x: usize, n: usize) -> usize {
+    fn scale(&mut self, x: usize, n: (usize, usize)) -> usize {
         match self.hooks {
             Hooks::Portable => Portable(self).scale(x, n),
-            Hooks::Avx512 => self.node("vscalefps", 0, &[x, n]),
+            Hooks::Avx512 => self.node("vscalefps", 0, &[x, n.0]),
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod avx512;
 pub mod count;
+pub mod pairs;
 pub mod reference;
 
 /// The distance of `found` from the true value, in units in the last place of f32 at the true value.
