@@ -4,7 +4,8 @@
 mod support;
 
 use lawson_kernel::math::{self, Arithmetic, Function, Scalar};
-use support::avx512::Avx512;
+use support::count::{Hooks, count};
+use support::imitation::{Avx2, Avx512};
 use support::pairs::{Binary, Pairs, grid};
 use support::reference::reference;
 use support::ulp;
@@ -55,6 +56,13 @@ fn check<K: Arithmetic<F = f32>>(function: Function, mut k: K) {
 fn portable_expansions_keep_their_promise() {
     for &function in Function::ALL {
         check(function, Scalar);
+    }
+}
+
+#[test]
+fn expansions_with_avx2_instructions_keep_their_promise() {
+    for &function in Function::ALL {
+        check(function, Avx2);
     }
 }
 
@@ -116,5 +124,23 @@ fn gelu_is_within_its_absolute_bound() {
         for found in [math::gelu(&mut Scalar, x), math::gelu(&mut Avx512, x)] {
             assert!((f64::from(found) - truth).abs() <= bound, "gelu({x:e}) is {found:e}, not {truth:e}");
         }
+    }
+}
+
+#[test]
+fn the_functions_of_inner_loops_stay_short() {
+    let budgets = [
+        (Function::Exp, 13),
+        (Function::Exp2, 12),
+        (Function::Log, 16),
+        (Function::Sigmoid, 19),
+        (Function::Tanh, 21),
+        (Function::Erf, 20),
+        (Function::Sin, 17),
+        (Function::Cos, 18),
+    ];
+    for (function, budget) in budgets {
+        let operations = count(Hooks::Avx512, 1, |k, x| function.expand(k, x[0])).common;
+        assert!(operations <= budget, "{} takes {operations} operations", function.name());
     }
 }

@@ -64,8 +64,6 @@ pub trait Arithmetic {
     fn i_add(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// `a - b`, wrapping.
     fn i_sub(&mut self, a: Self::I, b: Self::I) -> Self::I;
-    /// The low 32 bits of `a * b`.
-    fn i_mul(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// Bitwise and.
     fn i_and(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// Bitwise or.

@@ -94,10 +94,9 @@ pub fn erf<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let (inverse, width) = (k.f(1.0 / WIDTH), k.f(WIDTH));
     let (n, index) = k.nearest(a, inverse);
     let t = k.fnma(n, width, a);
-    let mut coefficients = COEFFICIENTS.iter();
-    let first = coefficients.next().unwrap_or(&[0.0; TABLE]);
+    let [first, rest @ ..] = &COEFFICIENTS;
     let first = k.lookup(index, first);
-    let slope = coefficients.fold(first, |sum, table| {
+    let slope = rest.iter().fold(first, |sum, table| {
         let c = k.lookup(index, table);
         k.fma(sum, t, c)
     });

@@ -28,12 +28,13 @@ pub use pow::{POW_MAX_ULP, pow, rsqrt};
 pub use scalar::Scalar;
 pub use trig::{cos, sin, tan};
 
-/// `c[0] x^n + … + c[n]`, from the inside.
+/// `c[0]·x^n + … + c[n]`, from the inside; an empty polynomial is 0.
 fn polynomial<K: Arithmetic>(k: &mut K, x: K::F, coefficients: &[f32]) -> K::F {
-    let mut rest = coefficients.iter();
-    let first = rest.next().copied().unwrap_or(0.0);
+    let Some((&first, rest)) = coefficients.split_first() else {
+        return k.f(0.0);
+    };
     let first = k.f(first);
-    rest.fold(first, |sum, &c| {
+    rest.iter().fold(first, |sum, &c| {
         let c = k.f(c);
         k.fma(sum, x, c)
     })

@@ -96,10 +96,6 @@ impl Arithmetic for Scalar {
         a.wrapping_sub(b)
     }
     #[inline(always)]
-    fn i_mul(&mut self, a: i32, b: i32) -> i32 {
-        a.wrapping_mul(b)
-    }
-    #[inline(always)]
     fn i_and(&mut self, a: i32, b: i32) -> i32 {
         a & b
     }

@@ -115,7 +115,6 @@ impl Arithmetic for Count {
         fn select(c: B, a: F, b: F) -> F;
         fn i_add(a: I, b: I) -> I;
         fn i_sub(a: I, b: I) -> I;
-        fn i_mul(a: I, b: I) -> I;
         fn i_and(a: I, b: I) -> I;
         fn i_or(a: I, b: I) -> I;
         fn i_xor(a: I, b: I) -> I;
@@ -292,7 +291,6 @@ impl Arithmetic for Portable<'_> {
         fn select(c: B, a: F, b: F) -> F;
         fn i_add(a: I, b: I) -> I;
         fn i_sub(a: I, b: I) -> I;
-        fn i_mul(a: I, b: I) -> I;
         fn i_and(a: I, b: I) -> I;
         fn i_or(a: I, b: I) -> I;
         fn i_xor(a: I, b: I) -> I;

@@ -3,8 +3,8 @@
 
 #![allow(dead_code, reason = "each user takes its part")]
 
-pub mod avx512;
 pub mod count;
+pub mod imitation;
 pub mod pairs;
 pub mod reference;
 
