@@ -59,7 +59,7 @@ fn main() {
 fn head(stride: u32) {
     let (numbers, pairs) = match stride {
         1 => ("all 2^32 f32".to_string(), "10^8 pairs".to_string()),
-        _ => (format!("every {stride}th of the 2^32 f32"), format!("10^8 / {stride} pairs")),
+        _ => (format!("one in {stride} of the 2^32 f32"), format!("10^8 / {stride} pairs")),
     };
     println!("## On {numbers}\n");
     println!("Functions of two arguments on {pairs}.\n");

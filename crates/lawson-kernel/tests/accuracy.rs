@@ -144,3 +144,17 @@ fn the_functions_of_inner_loops_stay_short() {
         assert!(operations <= budget, "{} takes {operations} operations", function.name());
     }
 }
+
+#[test]
+fn the_documented_tables_state_every_promise() {
+    let document = include_str!("../../../docs/accuracy.md");
+    let one = Function::ALL.iter().map(|f| (f.name(), f.max_ulp()));
+    let two = Binary::ALL.iter().map(|f| (f.name(), f.max_ulp()));
+    for (name, promised) in one.chain(two) {
+        let start = format!("| {name} | {promised} |");
+        assert!(
+            document.lines().any(|line| line.starts_with(&start)),
+            "docs/accuracy.md has no line {start}"
+        );
+    }
+}

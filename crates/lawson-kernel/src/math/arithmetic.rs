@@ -34,6 +34,8 @@ pub trait Arithmetic {
     fn div(&mut self, a: Self::F, b: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// `a * b - c`, rounded once.
+    fn fms(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// `c - a * b`, rounded once.
     fn fnma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// The square root, correctly rounded.

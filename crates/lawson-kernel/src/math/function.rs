@@ -47,7 +47,7 @@ functions! {
     /// `2^x`
     Exp2 = exp2, 1.0;
     /// `e^x - 1`
-    Expm1 = expm1, 1.5;
+    Expm1 = expm1, 2.0;
     /// `1 / (1 + e^-x)`
     Sigmoid = sigmoid, 2.0;
     /// The natural logarithm.
@@ -77,7 +77,7 @@ functions! {
     /// The inverse hyperbolic sine.
     Asinh = asinh, 2.0;
     /// The inverse hyperbolic cosine.
-    Acosh = acosh, 2.0;
+    Acosh = acosh, 2.5;
     /// The inverse hyperbolic tangent.
     Atanh = atanh, 2.5;
     /// The error function.

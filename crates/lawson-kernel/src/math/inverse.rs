@@ -20,7 +20,7 @@ const ATAN_TAIL: [f32; 9] = [
 ];
 
 /// The greatest distance of [`atan2`] from the true value, in units in the last place of the result.
-pub const ATAN2_MAX_ULP: f64 = 2.5;
+pub const ATAN2_MAX_ULP: f64 = 2.0;
 
 /// `asin(s)` of an `s` up to 1/2 that leads to the inverse sine of `x`.
 struct HalfArc<K: Arithmetic> {

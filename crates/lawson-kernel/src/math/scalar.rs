@@ -40,6 +40,10 @@ impl Arithmetic for Scalar {
         a.mul_add(b, c)
     }
     #[inline(always)]
+    fn fms(&mut self, a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, -c)
+    }
+    #[inline(always)]
     fn fnma(&mut self, a: f32, b: f32, c: f32) -> f32 {
         (-a).mul_add(b, c)
     }

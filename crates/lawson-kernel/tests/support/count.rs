@@ -101,6 +101,7 @@ impl Arithmetic for Count {
         fn mul(a: F, b: F) -> F;
         fn div(a: F, b: F) -> F;
         fn fma(a: F, b: F, c: F) -> F;
+        fn fms(a: F, b: F, c: F) -> F;
         fn fnma(a: F, b: F, c: F) -> F;
         fn sqrt(a: F) -> F;
         fn neg(a: F) -> F;
@@ -277,6 +278,7 @@ impl Arithmetic for Portable<'_> {
         fn mul(a: F, b: F) -> F;
         fn div(a: F, b: F) -> F;
         fn fma(a: F, b: F, c: F) -> F;
+        fn fms(a: F, b: F, c: F) -> F;
         fn fnma(a: F, b: F, c: F) -> F;
         fn sqrt(a: F) -> F;
         fn neg(a: F) -> F;

@@ -25,6 +25,7 @@ macro_rules! as_scalar {
             fn mul(a: f32, b: f32) -> f32;
             fn div(a: f32, b: f32) -> f32;
             fn fma(a: f32, b: f32, c: f32) -> f32;
+            fn fms(a: f32, b: f32, c: f32) -> f32;
             fn fnma(a: f32, b: f32, c: f32) -> f32;
             fn sqrt(a: f32) -> f32;
             fn neg(a: f32) -> f32;
