@@ -72,6 +72,8 @@ impl<'k> Scope<'k> {
         if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
             // The last value that is reached.
             *h = b + (*h - b).div_euclid(f.step) * f.step;
+        } else if let Some(h) = &mut hi {
+            *h = h.div_euclid(multiple) * multiple;
         }
         self.bounds.push((f.axis, begin, end, f.step));
         let left = Left(f.axis, self.ranges[f.axis.0 as usize]);
@@ -249,7 +251,7 @@ impl<'k> Scope<'k> {
 
     /// Adds `c · floor(index / d)`.
     fn add_quotient(&self, out: &mut Index, index: &Index, d: &Dim, c: &Dim) {
-        let Some(k) = d.as_const() else {
+        let Some(k) = d.as_const().filter(|k| *k > 0) else {
             if self.within(index, d) != Truth::Always {
                 out.add_scaled(&index.clone().floor_div(d.clone()), c);
             }
@@ -277,7 +279,7 @@ impl<'k> Scope<'k> {
     }
 
     fn remainder(&self, index: &Index, d: &Dim) -> Index {
-        let rest = match d.as_const() {
+        let rest = match d.as_const().filter(|k| *k > 0) {
             Some(k) => self.split(index, k).1,
             None => index.clone(),
         };
