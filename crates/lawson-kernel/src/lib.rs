@@ -7,10 +7,12 @@
 
 pub mod buffer;
 pub mod build;
+mod equal;
 pub mod expr;
 pub mod index;
 pub mod range;
 pub mod schedule;
+mod text;
 pub mod tree;
 pub mod verify;
 
