@@ -11,12 +11,19 @@ use lawson_graph::{Code, DType, Dim, Fact, Facts, Relation};
 use lawson_kernel::build::{accumulate, for_each, loop_of, step, store};
 use lawson_kernel::*;
 
+/// Whether two kernels are equal, asked of both.
+fn equal(a: &Kernel, b: &Kernel) -> bool {
+    let (one, other) = (a.eq(b), b.eq(a));
+    assert_eq!(one, other, "{a}\n{b}");
+    one
+}
+
 /// Prints, reads and prints again; both must be the same.
 fn comes_back(kernel: &Kernel) -> String {
     let text = kernel.to_string();
     let read = Kernel::parse(&text).unwrap_or_else(|e| panic!("{text}\n{e}"));
     assert_eq!(read.to_string(), text);
-    assert!(read == *kernel && *kernel == read, "{text}");
+    assert!(equal(&read, kernel), "{text}");
     text
 }
 
@@ -179,13 +186,13 @@ fn everything_comes_back() {
 fn equality_sees_every_difference_but_numbering() {
     let k = everything();
     let mut renumbered = Kernel::parse(&k.to_string()).unwrap();
-    assert!(renumbered == k);
+    assert!(equal(&renumbered, &k));
     renumbered.f32(12345.0);
-    assert!(renumbered == k && k == renumbered, "an expression that nothing uses does not count");
+    assert!(equal(&renumbered, &k), "an expression that nothing uses does not count");
     let differs = |change: fn(&mut Kernel)| {
         let mut other = k.clone();
         change(&mut other);
-        assert!(other != k && k != other);
+        assert!(!equal(&other, &k));
     };
     differs(|k| k.name.push('x'));
     differs(|k| k.axes[0].name.push('x'));
@@ -279,4 +286,46 @@ fn mangled_texts_are_errors_or_kernels_and_never_panic() {
             assert!(Kernel::parse(&printed).unwrap_or_else(|e| panic!("{printed}\n{e}")) == kernel);
         }
     }
+}
+
+#[test]
+fn the_page_about_kernels_says_what_is_so() {
+    let page = include_str!("../../../docs/kernel-form.md");
+    let block = |of: &str| {
+        let begin = page.find(&format!("```{of}\n")).unwrap() + of.len() + 4;
+        &page[begin..begin + page[begin..].find("```").unwrap()]
+    };
+    let mut kernel = Kernel::parse(block("krn")).unwrap_or_else(|e| panic!("{e}"));
+    verify(&kernel).unwrap();
+    block("schedule").parse::<Schedule>().unwrap().apply(&mut kernel).unwrap();
+    verify(&kernel).unwrap();
+    comes_back(&kernel);
+    for line in page.lines().filter(|l| l.starts_with("| `") && l.contains("first=1")) {
+        assert!(line.split('`').nth(1).unwrap().parse::<Schedule>().is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn brackets_stand_where_they_are_needed() {
+    let text = |value: &str| {
+        let head =
+            "lawson-kernel 1\nkernel @k {\n  in a: f32[]\n  in b: f32[]\n  in c: f32[]\n  out y: f32[]\n";
+        let text = format!("{head}  y[] = {value}\n}}\n");
+        let printed = comes_back(&Kernel::parse(&text).unwrap());
+        printed.lines().find_map(|l| l.strip_prefix("  y[] = ").map(str::to_string)).unwrap()
+    };
+    for value in [
+        "a[] + b[] + c[]",
+        "a[] + (b[] + c[])",
+        "a[] - (b[] - c[])",
+        "a[] * b[] + c[]",
+        "a[] * (b[] + c[])",
+        "a[] / (b[] * c[])",
+        "a[] - b[] * c[]",
+        "a[] + -1.0",
+        "neg(a[] + b[]) * c[]",
+    ] {
+        assert_eq!(text(value), value);
+    }
+    assert_eq!(text("((a[]) + (b[] * c[]))"), "a[] + b[] * c[]");
 }

@@ -246,12 +246,15 @@ impl Printer<'_> {
         }
     }
 
-    /// An expression beside a sign: in brackets if it has signs itself.
-    fn operand(&self, id: ExprId) -> String {
-        let has_sign = matches!(self.kernel.exprs.get(id.0 as usize), Some(Expr::Binary(kind, ..)) if infix(*kind).is_some());
-        match has_sign && !self.lets.contains_key(&id) {
-            true => format!("({})", self.expr(id)),
-            false => self.expr(id),
+    /// An expression beside a sign that binds like `binding`: in brackets if its own sign would be taken for a later one.
+    fn operand(&self, id: ExprId, binding: u8) -> String {
+        let own = match self.kernel.exprs.get(id.0 as usize) {
+            Some(Expr::Binary(kind, ..)) if !self.lets.contains_key(&id) => infix(*kind),
+            _ => None,
+        };
+        match own {
+            Some((_, own)) if own < binding => format!("({})", self.expr(id)),
+            _ => self.expr(id),
         }
     }
 
@@ -279,7 +282,10 @@ impl Printer<'_> {
             Expr::Load(load) => self.load(load),
             Expr::Unary(kind, a) => call(kind.name(), &[*a]),
             Expr::Binary(kind, a, b) => match infix(*kind) {
-                Some(sign) => format!("{} {sign} {}", self.operand(*a), self.operand(*b)),
+                // Signs of one kind are read from the left.
+                Some((sign, binding)) => {
+                    format!("{} {sign} {}", self.operand(*a, binding), self.operand(*b, binding + 1))
+                }
                 None => call(kind.name(), &[*a, *b]),
             },
             Expr::Extremum(Extremum::Min, a, b) => call("lesser", &[*a, *b]),
@@ -371,13 +377,13 @@ impl Printer<'_> {
     }
 }
 
-/// The sign of a function that is written between its operands.
-fn infix(kind: BinaryKind) -> Option<char> {
+/// The sign of a function that is written between its operands, and how strongly it binds.
+fn infix(kind: BinaryKind) -> Option<(char, u8)> {
     match kind {
-        BinaryKind::Add => Some('+'),
-        BinaryKind::Sub => Some('-'),
-        BinaryKind::Mul => Some('*'),
-        BinaryKind::Div => Some('/'),
+        BinaryKind::Add => Some(('+', 1)),
+        BinaryKind::Sub => Some(('-', 1)),
+        BinaryKind::Mul => Some(('*', 2)),
+        BinaryKind::Div => Some(('/', 2)),
         _ => None,
     }
 }
