@@ -90,6 +90,10 @@ fn counts_agree() {
         "2 dimensions",
     );
     refused(&broken(|k| k.accs[0].merge.clear()), Code::KernelReference, "1 components");
+    let no_state = broken(|k| k.accs[0] = Accumulator { name: "c".into(), state: vec![], merge: vec![] });
+    refused(&no_state, Code::KernelReference, "component 0");
+    let unused = broken(|k| k.accs.push(Accumulator { name: "d".into(), state: vec![], merge: vec![] }));
+    refused(&unused, Code::KernelReference, "at least one component");
     refused(&broken(|k| root(k).step = 0), Code::KernelReference, "positive steps");
     let steps = broken(|k| k.body.push(Node::Step { acc: AccId(0), values: vec![] }));
     refused(&steps, Code::KernelReference, "given 0 values");
@@ -146,7 +150,8 @@ fn axes_are_used_inside_their_loops() {
 
 #[test]
 fn dtypes_agree() {
-    let cases: [(&str, fn(&mut Kernel)); 10] = [
+    type Case = (&'static str, fn(&mut Kernel));
+    let cases: [Case; 10] = [
         ("f32 and i32", |k| {
             let (a, b) = (k.f32(1.0), k.constant(Scalar::int(DType::I32, 1)));
             k.sum(a, b);

@@ -24,6 +24,9 @@ pub(super) fn references(kernel: &Kernel) -> Result<()> {
     }
     for acc in &kernel.accs {
         let path = format!("accumulator {}", acc.name);
+        if acc.state.is_empty() {
+            return check.fail(&path, "an accumulator has at least one component");
+        }
         if acc.merge.len() != acc.state.len() {
             let message =
                 format!("{} components are merged into {} values", acc.state.len(), acc.merge.len());
