@@ -243,7 +243,8 @@ impl<'k> Scope<'k> {
 
     /// Adds `c · floor(index / d)`.
     fn add_quotient(&self, out: &mut Index, index: &Index, d: &Dim, c: &Dim) {
-        let Some(k) = d.as_const() else {
+        // A divisor of 0 comes from an axis without elements, where no index is ever evaluated.
+        let Some(k) = d.as_const().filter(|k| *k > 0) else {
             if self.within(index, d) != Truth::Always {
                 out.add_scaled(&index.clone().floor_div(d.clone()), c);
             }
@@ -272,8 +273,8 @@ impl<'k> Scope<'k> {
 
     fn remainder(&self, index: &Index, d: &Dim) -> Index {
         let rest = match d.as_const() {
-            Some(k) => self.split(index, k).1,
-            None => index.clone(),
+            Some(k) if k > 0 => self.split(index, k).1,
+            _ => index.clone(),
         };
         if self.within(&rest, d) == Truth::Always { rest } else { rest.modulo(d.clone()) }
     }

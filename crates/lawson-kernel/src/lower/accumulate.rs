@@ -88,7 +88,9 @@ impl<'g> Walk<'g> {
     /// Closes the loops of an accumulator around its step, and puts it into the frame that was open before them.
     fn finish(&mut self, acc: AccId, depth: usize, next: ExprId) {
         self.put(step(acc, next));
+        let first = self.frames.get(depth).and_then(|f| f.head.as_ref()).map(|h| h.axis);
         self.close(depth);
+        first.into_iter().for_each(|axis| self.settle(axis));
         let body = self.frames.last_mut().and_then(|f| f.nodes.pop()).into_iter().collect();
         self.put(accumulate(acc, body));
     }
@@ -109,6 +111,7 @@ impl<'g> Walk<'g> {
                 false => free.next().cloned().unwrap_or_else(|| Index::from(0)),
             });
         }
+        self.prepare(x, &operand)?;
         let term = self.value(x, operand, &[])?;
         let next = self.combined(acc, combine, term);
         self.finish(acc, depth, next);
@@ -177,6 +180,8 @@ impl<'g> Walk<'g> {
             l_index[*a] = i.clone();
             r_index[*b] = i;
         }
+        self.prepare(node.inputs[0], &l_index)?;
+        self.prepare(node.inputs[1], &r_index)?;
         let x = self.value(node.inputs[0], l_index, &[])?;
         let w = self.value(node.inputs[1], r_index, &[])?;
         let next = self.product(acc, x, w);

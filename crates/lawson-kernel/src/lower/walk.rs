@@ -71,6 +71,8 @@ pub(super) struct Walk<'g> {
     pub(super) frames: Vec<Frame>,
     pub(super) buffers: HashMap<ValueId, BufferId>,
     pub(super) kept: HashMap<ValueId, Vec<Kept>>,
+    /// What is kept in the loop over an axis that is still open.
+    pub(super) pending: Vec<(AxisId, ValueId, Kept)>,
     pub(super) results: HashMap<(ValueId, Vec<Index>), AccId>,
     pub(super) patterns: Patterns,
     known: HashMap<(ValueId, Vec<Index>, Vec<Condition>), ExprId>,
@@ -90,6 +92,7 @@ impl<'g> Walk<'g> {
             frames: vec![Frame { head: None, nodes: Vec::new() }],
             buffers: HashMap::new(),
             kept: HashMap::new(),
+            pending: Vec::new(),
             results: HashMap::new(),
             patterns,
             known: HashMap::new(),
