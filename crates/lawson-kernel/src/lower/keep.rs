@@ -23,11 +23,14 @@ impl<'g> Walk<'g> {
     /// The value from scratch, if it is kept there at this index.
     pub(super) fn load_kept(&mut self, v: ValueId, index: &[Index], given: &[Condition]) -> Option<ExprId> {
         let kept = self.kept.get(&v)?;
-        let (buffer, places) = kept.iter().find_map(|k| Some((k.buffer, self.places(k, index)?)))?;
+        let (buffer, places) = kept.iter().find_map(|k| Some((k.buffer, self.places(k, index, given)?)))?;
         Some(self.load(buffer, places, given))
     }
 
-    fn places(&self, kept: &Kept, index: &[Index]) -> Option<Indices> {
+    fn places(&self, kept: &Kept, index: &[Index], given: &[Condition]) -> Option<Indices> {
+        if !kept.given.iter().all(|c| given.contains(c)) {
+            return None;
+        }
         let mut places = Vec::new();
         for (dim, i) in kept.dims.iter().zip(index) {
             match dim {
@@ -76,25 +79,31 @@ impl<'g> Walk<'g> {
         let mut todo = vec![(v, index.to_vec())];
         while let Some((v, index)) = todo.pop() {
             let Some(node) = self.node(v) else { continue };
-            if self.is_kept(v, &index) || !seen.insert((v, index.clone())) {
+            let is_empty = self.ty(v)?.shape.iter().any(|d| d.is(0));
+            if is_empty || self.is_kept(v, &index, &[]) || !seen.insert((v, index.clone())) {
                 continue;
             }
             if !is_accumulated(&node.op) {
                 todo.extend(self.reads(node, &index)?);
             } else if !self.in_terms(&index) {
-                self.accumulated(v, node, index)?;
+                self.accumulated(v, node, index, &[])?;
             }
         }
         Ok(())
     }
 
-    fn is_kept(&self, v: ValueId, index: &[Index]) -> bool {
-        self.kept.get(&v).is_some_and(|k| k.iter().any(|k| self.places(k, index).is_some()))
+    fn is_kept(&self, v: ValueId, index: &[Index], given: &[Condition]) -> bool {
+        self.kept.get(&v).is_some_and(|k| k.iter().any(|k| self.places(k, index, given).is_some()))
     }
 
     /// Whether a value is, or is computed from, an accumulator's result at an index that moves with a sum's loop; and
     /// whether one of these multiplies.
-    fn needs_accumulator(&self, v: ValueId, index: &[Index]) -> Result<Option<Work>, Refused> {
+    fn needs_accumulator(
+        &self,
+        v: ValueId,
+        index: &[Index],
+        given: &[Condition],
+    ) -> Result<Option<Work>, Refused> {
         let mut seen = HashSet::new();
         let mut todo = vec![(v, index.to_vec())];
         let mut found = None;
@@ -103,7 +112,7 @@ impl<'g> Walk<'g> {
                 continue;
             }
             let Some(node) = self.node(v) else { continue };
-            if self.is_kept(v, &index) {
+            if self.is_kept(v, &index, given) {
                 continue;
             }
             if is_accumulated(&node.op) {
@@ -134,7 +143,7 @@ impl<'g> Walk<'g> {
         if !(node.op.is_elementwise() || is_accumulated(&node.op)) || !self.in_terms(index) {
             return Ok(None);
         }
-        let work = self.needs_accumulator(v, index)?;
+        let work = self.needs_accumulator(v, index, given)?;
         if work.is_none() && !self.patterns.dear.contains(&v) {
             return Ok(None);
         }
@@ -142,22 +151,34 @@ impl<'g> Walk<'g> {
         let is_inner =
             |p: Purpose| p == Purpose::Terms || (p == Purpose::BlockRows && work == Some(Work::Products));
         let inner: Vec<bool> = index.iter().map(|i| self.mentions(i, is_inner)).collect();
-        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)));
+        // What holds for the indices that stay fixed holds while scratch is filled.
+        let fixed: Vec<&Index> =
+            index.iter().zip(&inner).filter(|(_, inner)| !**inner).map(|(i, _)| i).collect();
+        let mut axes = HashSet::new();
+        fixed.iter().for_each(|i| {
+            i.visit_axes(&mut |a| {
+                axes.insert(a);
+            })
+        });
+        let about_fixed = |c: &&Condition| axes.iter().any(|a| c.index.mentions(*a));
+        let kept_given: Vec<Condition> = given.iter().filter(about_fixed).cloned().collect();
+        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)))
+            || kept_given.iter().any(|c| self.mentions(&c.index, is_inner));
         if mixed {
             return match work {
                 None => Ok(None),
                 Some(_) => Err(Refused::Halo { value: self.graph.value_name(v) }),
             };
         }
-        let fixed = index.iter().zip(&inner).filter(|(_, inner)| !**inner).map(|(i, _)| i);
         let blocks =
             self.frames.iter().position(|f| f.head.as_ref().is_some_and(|h| h.purpose == Purpose::Blocks));
         let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
-        let depth = self.depth(fixed).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
-        let kept = self.add_scratch(v, index, &inner)?;
+        let open = fixed.into_iter().chain(kept_given.iter().map(|c| &c.index));
+        let depth = self.depth(open).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
+        let kept = self.add_scratch(v, index, &inner, kept_given)?;
         if work.is_none() && given.is_empty() && self.passes_once(depth, v, index, &inner)? {
             let value = self.compute(v, node, index.to_vec(), &[])?;
-            let Some(places) = self.places(&kept, index) else { return Ok(None) };
+            let Some(places) = self.places(&kept, index, given) else { return Ok(None) };
             self.put(store(kept.buffer, places.clone(), value));
             // Others see it when the loop is over.
             if let Some(head) = self.frames.get(depth).and_then(|f| f.head.as_ref()) {
@@ -219,8 +240,10 @@ impl<'g> Walk<'g> {
             };
             places.push(own[d].clone() - base.clone());
         }
-        self.prepare(v, &own)?;
-        let value = self.compute(v, node, own, &[])?;
+        if kept.given.is_empty() {
+            self.prepare(v, &own)?;
+        }
+        let value = self.compute(v, node, own, &kept.given)?;
         self.put(store(kept.buffer, places, value));
         self.close(depth);
         Ok(())
@@ -239,7 +262,13 @@ impl<'g> Walk<'g> {
         self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
     }
 
-    fn add_scratch(&mut self, v: ValueId, index: &[Index], inner: &[bool]) -> Result<Kept, Refused> {
+    fn add_scratch(
+        &mut self,
+        v: ValueId,
+        index: &[Index],
+        inner: &[bool],
+        given: Vec<Condition>,
+    ) -> Result<Kept, Refused> {
         let ty = self.ty(v)?;
         let mut dims = Vec::new();
         let mut kept = Vec::new();
@@ -265,7 +294,7 @@ impl<'g> Walk<'g> {
         let level = if bytes.is_some_and(|b| b <= L1_BYTES) { Level::L1 } else { Level::L2 };
         let name = format!("keep{}", v.index());
         let buffer = self.kernel.scratch(&name, ty.dtype, &dims, level);
-        Ok(Kept { buffer, dims: kept })
+        Ok(Kept { buffer, dims: kept, given })
     }
 }
 

@@ -35,10 +35,6 @@ pub(super) fn operand_index(walk: &Walk<'_>, node: &Node, index: &[Index]) -> Re
 /// The shapes are cut into the shortest stretches with as many elements each, so that an axis that stays as it is
 /// keeps its index; inside a stretch the index is a number of elements, divided up again.
 fn reshape(facts: &Facts, from: &[Dim], to: &[Dim], index: &[Index]) -> Indices {
-    if from.iter().any(|d| d.is(0)) {
-        // Nothing is ever read.
-        return vec![Index::from(0); from.len()];
-    }
     let mut operand = Vec::with_capacity(from.len());
     let (mut i, mut j) = (0, 0);
     while i < from.len() || j < to.len() {
