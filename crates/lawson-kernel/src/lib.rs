@@ -12,6 +12,7 @@ pub mod expr;
 pub mod group;
 pub mod index;
 pub mod lower;
+pub mod pack;
 pub mod range;
 pub mod tree;
 

@@ -11,7 +11,7 @@ fn random_graphs_run_node_by_node_as_on_the_interpreter() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
     let (mut kernels, mut others, mut compared, mut undetermined) = (0, 0, 0, 0);
-    for seed in 0..1000 {
+    for seed in 0..12000 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         for (n, step) in steps(&graph) {
             match step {
@@ -78,7 +78,7 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
     let (mut fused, mut refused, mut compared) = (0, 0, 0);
-    for seed in 0..1000 {
+    for seed in 0..12000 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         // Every tensor is an output, so that what comes into a kernel is known.
         let mut parts = graph.into_parts();
