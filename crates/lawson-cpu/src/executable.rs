@@ -85,7 +85,8 @@ fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
         let bytes = b.bytes.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let mut memory =
             Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
-        lawson_kernel::pack::pack(layout, dims, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?;
+        let sizes = Bindings::new().eval_shape(dims)?;
+        lawson_kernel::pack::pack_into(layout, &sizes, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?;
         out.insert(Slot(n as u32), memory);
     }
     Ok(out)

@@ -251,6 +251,7 @@ impl<'k> Scope<'k> {
 
     /// Adds `c · floor(index / d)`.
     fn add_quotient(&self, out: &mut Index, index: &Index, d: &Dim, c: &Dim) {
+        // A divisor of 0 comes from an axis without elements, where no index is ever evaluated.
         let Some(k) = d.as_const().filter(|k| *k > 0) else {
             if self.within(index, d) != Truth::Always {
                 out.add_scaled(&index.clone().floor_div(d.clone()), c);
