@@ -19,7 +19,7 @@ pub(crate) const OPSET_VERSIONS: std::ops::RangeInclusive<i64> = 7..=28;
 
 /// The longest file that is read, in bytes: the limit of the format itself, which protobuf sets. Larger weights belong in
 /// external data.
-pub(crate) const MAX_FILE: u64 = (1 << 31) - 1;
+const MAX_FILE: u64 = (1 << 31) - 1;
 
 /// The version of each operator set that a model imports, by domain; the standard domain is the empty text.
 #[derive(Clone, Debug, Default)]
@@ -61,16 +61,19 @@ impl Opsets {
     }
 }
 
+/// Refuses a file that is longer than the format allows.
+pub(crate) fn check_size(bytes: u64) -> Result<()> {
+    if bytes <= MAX_FILE {
+        return Ok(());
+    }
+    Err(Error::new(Code::Budget, format!("the model has {bytes} bytes, the format allows {MAX_FILE}"))
+        .help("save the weights as external data"))
+}
+
 /// Reads the messages of a model.
 pub(crate) fn model(bytes: Bytes) -> Result<(ModelProto, Opsets)> {
     let length = bytes.len();
-    if length as u64 > MAX_FILE {
-        return Err(Error::new(
-            Code::Budget,
-            format!("the model has {length} bytes, the format allows {MAX_FILE}"),
-        )
-        .help("save the weights as external data"));
-    }
+    check_size(length as u64)?;
     let mut rest = bytes;
     let mut model = ModelProto::default();
     model.merge(&mut rest).map_err(|e| {

@@ -199,9 +199,10 @@ fn same_elements(cx: &NodeCx<'_, '_>, operands: &[Option<DimTensor>]) -> Result<
             kept.map(|(_, s)| *s).collect()
         }
         ("Reshape", Some(target)) => {
-            let known: i64 = target.iter().filter(|d| **d > 0).product();
+            let positive = target.iter().filter(|d| **d > 0);
+            let Some(known) = positive.copied().try_fold(1i64, i64::checked_mul) else { return Ok(None) };
             let size = |d: &i64| match d {
-                -1 if known > 0 => usize::try_from(t.dims.len() as i64 / known).ok(),
+                -1 => usize::try_from(t.dims.len() as i64 / known).ok(),
                 0 => None,
                 d => usize::try_from(*d).ok(),
             };
@@ -230,8 +231,7 @@ fn reduced(
     combine: impl Fn(&[Dim]) -> Dim,
 ) -> Result<Option<Item>> {
     let Some(t) = t.filter(|t| t.sizes.len() == 1 && cx.ints("axes").is_ok()) else { return Ok(None) };
-    let noop = cx.flag("noop_with_empty_axes", false)?;
-    if noop && !cx.has(1) {
+    if cx.flag("noop_with_empty_axes", false)? {
         return Ok(None);
     }
     let dim = combine(&t.dims);

@@ -9,8 +9,11 @@ use crate::op::Build;
 use crate::scope::Scope;
 use lawson_graph::{Builder, interp};
 
-/// What a node may cost here.
-const OPTIONS: (u64, u64) = (100_000, 16 << 20);
+/// The most steps of the interpreter for one node: some hundredths of a second.
+const MAX_STEPS: u64 = 20_000;
+
+/// The most bytes that a node may take.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The node's results as constants; `None` if the node must be built, which also gives any error its place.
 pub(crate) fn constants(cx: &mut NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
@@ -48,8 +51,8 @@ pub(crate) fn constants(cx: &mut NodeCx<'_, '_>, build: Build) -> Option<Vec<Ite
         }
     }
     let graph = b.finish().ok()?;
-    let (max_steps, max_bytes) = OPTIONS;
-    let options = interp::Options { max_steps, max_bytes, ..interp::Options::default() };
+    let options =
+        interp::Options { max_steps: MAX_STEPS, max_bytes: MAX_BYTES, ..interp::Options::default() };
     let mut values = interp::run(&graph, &[], &options).ok()?.into_iter();
     let mut results = Vec::with_capacity(items.len());
     for item in items {

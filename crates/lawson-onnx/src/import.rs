@@ -14,11 +14,10 @@ use crate::scope::Scope;
 use crate::survey::{self, node_name};
 use crate::tensor::host_tensor;
 use crate::types::Names;
-use crate::{dims, fold, function};
+use crate::{ImportOptions, dims, fold, function};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 /// The most nodes that an import goes through, bodies and inlined functions included.
 const MAX_NODES: usize = 2_000_000;
@@ -92,11 +91,14 @@ impl Model<'_> {
 }
 
 /// The graph of a model.
-pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, folder: Option<&Path>) -> Result<Graph> {
+pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, options: &ImportOptions) -> Result<Graph> {
     let Some(graph) = &proto.graph else { return Err(Error::new(Code::OnnxModel, "the model has no graph")) };
     let functions = Functions::new(&proto.functions)?;
     survey::check(graph, opsets, &functions)?;
-    let shared = Shared { external: RefCell::new(External::new(folder)), nodes_left: Cell::new(MAX_NODES) };
+    let shared = Shared {
+        external: RefCell::new(External::new(options.folder.as_deref())),
+        nodes_left: Cell::new(MAX_NODES),
+    };
     let model = Model { opsets, functions: &functions, shared: &shared };
 
     let name = graph.name.as_deref().filter(|n| !n.is_empty()).unwrap_or("model");
@@ -107,8 +109,12 @@ pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, folder: Option<&Path>)
     let inputs = || graph.input.iter().filter(|i| !constants.contains(i.name.as_deref().unwrap_or_default()));
     let names = Names::of(inputs());
     for info in inputs() {
-        let ty = names.input_type(&mut b, info)?;
         let name = info.name.as_deref().unwrap_or_default();
+        if let Some(tensor) = options.fixed.get(name) {
+            scope.define(name, Item::Constant(tensor.clone()))?;
+            continue;
+        }
+        let ty = names.input_type(&mut b, info)?;
         let value = b.input(name, ty)?;
         scope.define(name, value.into())?;
     }

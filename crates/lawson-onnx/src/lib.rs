@@ -39,28 +39,45 @@ pub use op::operators;
 
 use bytes::Bytes;
 use lawson_graph::file::{io_error, place};
-use lawson_graph::{Code, Error, Graph, Result};
-use std::path::Path;
+use lawson_graph::{Code, Error, Graph, HostTensor, Result};
+use prost::Message;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How a model is imported.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Where external data are looked for; without a folder, a model that has them is refused.
+    pub folder: Option<PathBuf>,
+    /// Inputs that are constants from now on, by name: sizes, axes or flags that the graph's shapes depend on.
+    pub fixed: BTreeMap<String, HostTensor>,
+}
 
 /// Reads a model from its file. External data are looked for in its folder, and nowhere else.
 pub fn read_onnx(path: &Path) -> Result<Graph> {
-    let failed = |e: std::io::Error| io_error("read the model", path, &e);
-    let size = std::fs::metadata(path).map_err(failed)?.len();
-    if size > decode::MAX_FILE {
-        return Err(Error::new(
-            Code::Budget,
-            format!("the model has {size} bytes, the format allows {}", decode::MAX_FILE),
-        )
-        .at(place(path)));
-    }
-    let bytes = std::fs::read(path).map_err(failed)?;
-    from_bytes(bytes, Some(path.parent().unwrap_or(Path::new("")))).map_err(|e| e.at(place(path)))
+    read_onnx_with(path, ImportOptions::default())
 }
 
-/// Reads a model from memory. With a folder, external data are looked for there; without one, a model that has them is refused.
-///
-/// Constants of the graph share `bytes`.
-pub fn from_bytes(bytes: impl Into<Bytes>, folder: Option<&Path>) -> Result<Graph> {
+/// Reads a model from its file, with options. The folder is that of the file, unless the options name one.
+pub fn read_onnx_with(path: &Path, mut options: ImportOptions) -> Result<Graph> {
+    let failed = |e: std::io::Error| io_error("read the model", path, &e);
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    decode::check_size(size).map_err(|e| e.at(place(path)))?;
+    let bytes = std::fs::read(path).map_err(failed)?;
+    options.folder.get_or_insert_with(|| path.parent().map(Path::to_path_buf).unwrap_or_default());
+    from_bytes(bytes, &options).map_err(|e| e.at(place(path)))
+}
+
+/// Reads a model from memory. Constants of the graph share `bytes`.
+pub fn from_bytes(bytes: impl Into<Bytes>, options: &ImportOptions) -> Result<Graph> {
     let (model, opsets) = decode::model(bytes.into())?;
-    import::import(&model, &opsets, folder)
+    import::import(&model, &opsets, options)
+}
+
+/// Reads a single tensor message, as the `.pb` files of ONNX test data hold them; returns its name too.
+pub fn tensor_from_bytes(bytes: impl Into<Bytes>) -> Result<(String, HostTensor)> {
+    let proto = proto::TensorProto::decode(bytes.into())
+        .map_err(|e| Error::new(Code::OnnxModel, format!("this is not a tensor of ONNX: {e}")))?;
+    let tensor = tensor::host_tensor(&proto, &mut external::External::new(None))?;
+    Ok((proto.name.unwrap_or_default(), tensor))
 }

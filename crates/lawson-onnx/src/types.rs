@@ -70,7 +70,9 @@ impl Names {
         let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
             Some(TypeValue::Tensor(t)) => t,
             None => {
-                return Err(Error::new(Code::OnnxModel, format!("the input `{name}` has no type")).at(field()));
+                return Err(
+                    Error::new(Code::OnnxModel, format!("the input `{name}` has no type")).at(field())
+                );
             }
             Some(TypeValue::Sequence(_)) => return unsupported("a sequence"),
             Some(TypeValue::Map(_)) => return unsupported("a map"),

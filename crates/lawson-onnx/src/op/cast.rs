@@ -5,19 +5,24 @@ use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::{DType, Result};
 
-/// ONNX leaves floats outside the range of an integer type undefined; Lawson's cast saturates.
+/// ONNX leaves floats outside the range of an integer type undefined, and Lawson's cast saturates; only to 4 bits ONNX wraps, by
+/// way of a wider integer. To 8-bit floats ONNX saturates unless told otherwise, and Lawson's cast does not.
 fn cast_to(cx: &mut NodeCx<'_, '_>, to: DType) -> Result<Vec<Item>> {
-    let x = cx.value(0)?;
+    cx.ignore("round_mode");
+    let saturate = cx.flag("saturate", true)?;
+    let mut x = cx.value(0)?;
     let from = cx.b.dtype(x)?;
     if from != to && (from == DType::Str || to == DType::Str) {
         return Err(cx.unsupported(format!("a cast from {from} to {to}")));
     }
-    let eight_bits = matches!(to, DType::F8E4M3 | DType::F8E5M2);
-    if eight_bits && cx.flag("saturate", true)? && from.is_float() {
-        return Err(cx.unsupported(format!("a saturating cast from {from} to {to}")));
+    match to {
+        DType::I4 | DType::U4 if from.is_float() => x = cx.b.cast(x, DType::I32)?,
+        DType::F8E4M3 | DType::F8E5M2 if saturate && from.is_float() && from != to => {
+            let most = to.max_finite().unwrap_or(f64::INFINITY);
+            x = cx.b.clip(x, -most, most)?;
+        }
+        _ => {}
     }
-    cx.ignore("saturate");
-    cx.ignore("round_mode");
     one(cx.b.cast(x, to)?)
 }
 

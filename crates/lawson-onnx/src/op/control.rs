@@ -249,7 +249,7 @@ fn as_while(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>) -> Result<Vec<Item>> {
     let bound = match &lp.limit {
         Limit::None => None,
         Limit::Known(dim) => Some(test.dim_scalar(dim, DType::I64)?),
-        Limit::Value(v) => Some((v, given[carried.len()]).1),
+        Limit::Value(_) => given.get(carried.len()).copied(),
     };
     let goes_on = match bound {
         None => given[1],

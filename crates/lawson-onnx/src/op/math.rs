@@ -62,14 +62,22 @@ pub(super) fn modulo(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(cx.b.binary(kind, a, b)?)
 }
 
+/// A signed number shifted right by its width or more leaves its sign; Lawson's shift gives 0 there, as ONNX's does to the left.
 pub(super) fn bit_shift(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let (a, b) = (cx.value(0)?, cx.value(1)?);
+    let (a, mut by) = (cx.value(0)?, cx.value(1)?);
     let kind = match cx.text("direction")? {
         Some("LEFT") => BinaryKind::Shl,
         Some("RIGHT") => BinaryKind::Shr,
         other => return Err(cx.wrong(format!("the direction of a shift is LEFT or RIGHT, not {other:?}"))),
     };
-    one(cx.b.binary(kind, a, b)?)
+    let dtype = cx.b.dtype(a)?;
+    if kind == BinaryKind::Shr && dtype.is_signed() {
+        let (zero, most) = (cx.b.full_like(by, 0.0)?, cx.b.full_like(by, (dtype.bits() - 1) as f64)?);
+        let negative = cx.b.compare(CompareKind::Lt, by, zero)?;
+        let bounded = cx.b.min(by, most)?;
+        by = cx.b.select(negative, most, bounded)?;
+    }
+    one(cx.b.binary(kind, a, by)?)
 }
 
 fn variadic(cx: &mut NodeCx<'_, '_>, kind: BinaryKind) -> Result<ValueId> {

@@ -4,8 +4,8 @@ use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::{
-    BatchNorm, Builder, Dim, GroupNorm, InstanceNorm, LayerNorm, LogSoftmax, Result, RmsNorm, Shape, Softmax,
-    ValueId,
+    BatchNorm, Builder, DType, Dim, GroupNorm, InstanceNorm, LayerNorm, LogSoftmax, Mean, Result, RmsNorm,
+    Shape, Softmax, ValueId, Variance,
 };
 
 fn softmax_of(b: &mut Builder<'static>, x: ValueId, axis: usize) -> Result<ValueId> {
@@ -55,15 +55,27 @@ pub(super) fn log_softmax_flattened(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>
     flattened(cx, log_softmax_of)
 }
 
+/// The mean and the inverse of the standard deviation are results too, if something uses them.
 pub(super) fn layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    cx.only_results(1)?;
     // Lawson keeps statistics in f32 at least, as `stash_type` 1 asks.
-    cx.ignore("stash_type");
+    if !matches!(cx.int("stash_type")?, None | Some(1)) {
+        return Err(cx.unsupported("`LayerNormalization` with statistics in another type than f32"));
+    }
     let operands = [Some(cx.value(0)?), Some(cx.value(1)?), cx.optional(2)?];
     let operands: Vec<ValueId> = operands.into_iter().flatten().collect();
-    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), cx.b.tensor_type(operands[0])?.rank())?;
+    let rank = cx.b.tensor_type(operands[0])?.rank();
+    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), rank)?;
     let epsilon = cx.float("epsilon", f64::from(1e-5f32))?;
-    one(cx.b.composite(LayerNorm { axis, epsilon }, &operands)?)
+    let mut results = vec![cx.b.composite(LayerNorm { axis, epsilon }, &operands)?.into()];
+    if cx.wants(1) || cx.wants(2) {
+        let axes: Vec<usize> = (axis..rank).collect();
+        let x = cx.b.cast(operands[0], DType::F32)?;
+        results.push(cx.b.composite(Mean { axes: axes.clone(), keep_dims: true }, &[x])?.into());
+        let variance = cx.b.composite(Variance { axes, keep_dims: true, correction: 0 }, &[x])?;
+        let sum = cx.b.add_scalar(variance, epsilon)?;
+        results.push(cx.b.rsqrt(sum)?.into());
+    }
+    Ok(results)
 }
 
 pub(super) fn rms_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

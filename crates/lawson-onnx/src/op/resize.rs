@@ -49,18 +49,20 @@ impl Transform {
     /// The position in an axis of `from` elements of element `i` of `to`.
     fn position(self, i: i64, scale: f64, from: i64, to: i64) -> f64 {
         let i = i as f64;
+        // The new size before it is rounded down.
+        let resized = scale * from as f64;
         match self {
             Transform::HalfPixel => (i + 0.5) / scale - 0.5,
             Transform::HalfPixelSymmetric => {
                 // What rounding the size down cut off is taken from both ends.
-                let adjustment = to as f64 / (scale * from as f64);
+                let adjustment = to as f64 / resized;
                 let offset = from as f64 / 2.0 * (1.0 - adjustment);
                 offset + (i + 0.5) / scale - 0.5
             }
-            Transform::PytorchHalfPixel if to <= 1 => 0.0,
+            Transform::PytorchHalfPixel if resized <= 1.0 => 0.0,
             Transform::PytorchHalfPixel => (i + 0.5) / scale - 0.5,
-            Transform::AlignCorners if to <= 1 => 0.0,
-            Transform::AlignCorners => i * (from - 1) as f64 / (to - 1) as f64,
+            Transform::AlignCorners if resized <= 1.0 => 0.0,
+            Transform::AlignCorners => i * (from - 1) as f64 / (resized - 1.0),
             Transform::Asymmetric => i / scale,
         }
     }
