@@ -162,7 +162,7 @@ fn onnx_models_are_read_like_graphs() {
     folder.file("neg.onnx", onnx("Neg")).file("odd.onnx", onnx("Odd")).file("cut.onnx", &onnx("Neg")[..20]);
     folder.tensor("x.npy", &[1.0, 2.0, 3.0]);
     fine(&folder.run(&["run", "neg.onnx", "--input", "x=x.npy", "--output", "y=y.npy"]));
-    let y = npy::read(&folder.path("y.npy")).unwrap();
+    let y = npy::read(&folder.path("y.npy"), None).unwrap();
     assert_eq!(y.to_vec::<f32>().unwrap(), [-1.0, -2.0, -3.0]);
     assert!(fine(&folder.run(&["show", "neg.onnx"])).contains("neg"));
     fails(&folder.run(&["check", "neg.onnx", "odd.onnx"]), 1, "`Odd` of ai.onnx (version 18): node `y`");

@@ -8,7 +8,7 @@ use crate::import::Model;
 use crate::item::{DimTensor, Item};
 use crate::proto::{AttributeProto, GraphProto, NodeProto, attribute_type as kind};
 use crate::scope::Scope;
-use lawson_graph::{Builder, Code, DType, Dim, Error, HostTensor, Place, Result, Shape, ValueId};
+use lawson_graph::{Builder, Code, DType, Dim, Error, HostTensor, Place, Relation, Result, Shape, ValueId};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -183,6 +183,30 @@ impl<'a, 's> NodeCx<'a, 's> {
             out.push(axis);
         }
         Ok(out)
+    }
+
+    /// Makes a precondition of the model a fact: two dimensions that must be equal, where that does not follow from what is
+    /// known. A run is then checked for it. Inside bodies, which cannot state facts, nothing is assumed.
+    pub(crate) fn assume_equal(&mut self, a: &Dim, b: &Dim) -> Result<()> {
+        let facts = self.b.facts();
+        if self.depth > 0 || facts.equal(a, b) || facts.differ(a, b) {
+            return Ok(());
+        }
+        self.b.fact(a.clone(), Relation::Eq, b.clone())
+    }
+
+    /// Assumes that values broadcast against one another: that aligned dimensions, neither of which is 1, are equal.
+    pub(crate) fn assume_broadcast(&mut self, values: &[ValueId]) -> Result<()> {
+        let shapes = values.iter().map(|v| self.b.shape(*v)).collect::<Result<Vec<_>>>()?;
+        let rank = shapes.iter().map(Shape::rank).max().unwrap_or(0);
+        for from_end in 1..=rank {
+            let at = |s: &Shape| s.rank().checked_sub(from_end).map(|i| s[i].clone()).filter(|d| !d.is(1));
+            let dims: Vec<Dim> = shapes.iter().filter_map(at).collect();
+            for pair in dims.windows(2) {
+                self.assume_equal(&pair[0], &pair[1])?;
+            }
+        }
+        Ok(())
     }
 
     // Attributes.

@@ -10,6 +10,7 @@ macro_rules! compare {
     ($($name:ident => $kind:ident),* $(,)?) => {$(
         pub(super) fn $name(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             let (a, b) = (cx.value(0)?, cx.value(1)?);
+            cx.assume_broadcast(&[a, b])?;
             one(cx.b.compare(CompareKind::$kind, a, b)?)
         }
     )*};
@@ -23,5 +24,6 @@ pub(super) fn not(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 
 pub(super) fn choose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (condition, a, b) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
+    cx.assume_broadcast(&[condition, a, b])?;
     one(cx.b.select(condition, a, b)?)
 }

@@ -35,6 +35,7 @@ macro_rules! binary {
     ($($name:ident => $kind:ident),* $(,)?) => {$(
         pub(super) fn $name(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             let (a, b) = (cx.value(0)?, cx.value(1)?);
+            cx.assume_broadcast(&[a, b])?;
             one(cx.b.binary(BinaryKind::$kind, a, b)?)
         }
     )*};
@@ -84,6 +85,7 @@ fn variadic(cx: &mut NodeCx<'_, '_>, kind: BinaryKind) -> Result<ValueId> {
     let mut total = cx.value(0)?;
     for i in 1..cx.operands() {
         let next = cx.value(i)?;
+        cx.assume_broadcast(&[total, next])?;
         total = cx.b.binary(kind, total, next)?;
     }
     Ok(total)

@@ -121,19 +121,29 @@ pub(super) fn expand(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let rank = from.rank().max(asked.len());
     let at =
         |dims: &[Dim], i: usize| (i + dims.len()).checked_sub(rank).map_or(Dim::ONE, |j| dims[j].clone());
-    let to = (0..rank).map(|i| {
+    let mut to = Vec::with_capacity(rank);
+    for i in 0..rank {
         let (have, want) = (at(&from, i), at(&asked, i));
-        if want.is(1) { have } else { want }
-    });
-    let to = to.collect::<Shape>();
-    one(cx.b.broadcast_to(x, to)?)
+        if !have.is(1) && !want.is(1) {
+            cx.assume_equal(&have, &want)?;
+        }
+        to.push(if want.is(1) { have } else { want });
+    }
+    one(cx.b.broadcast_to(x, Shape::from(to))?)
 }
 
 pub(super) fn concat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let parts = cx.values()?;
     let Some(first) = parts.first() else { return Err(cx.wrong("a concat has no operands")) };
     let axis = cx.int("axis")?.ok_or_else(|| cx.wrong("a concat has no axis"))?;
-    let axis = cx.axis(axis, cx.b.tensor_type(*first)?.rank())?;
+    let first = cx.b.shape(*first)?;
+    let axis = cx.axis(axis, first.rank())?;
+    for part in &parts[1..] {
+        let part = cx.b.shape(*part)?;
+        for i in (0..first.rank().min(part.rank())).filter(|i| *i != axis) {
+            cx.assume_equal(&first[i], &part[i])?;
+        }
+    }
     one(cx.b.concat(&parts, axis)?)
 }
 

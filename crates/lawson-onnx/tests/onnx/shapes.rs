@@ -144,3 +144,35 @@ fn an_input_can_be_fixed() {
     assert_eq!(graph.inputs().len(), 1);
     assert_eq!(graph.ty(graph.outputs()[0].value).to_string(), "f32[2, 3]");
 }
+
+#[test]
+fn a_precondition_of_the_model_becomes_a_fact_that_runs_are_checked_for() {
+    let inputs = vec![input("a", DType::F32, &["N", "2"]), input("b", DType::F32, &["M", "2"])];
+    let g = import_graph(graph(inputs, &[], vec![node("Add", "a b", "y")], "y")).unwrap();
+    let one = host(&[1, 2], &[1f32, 2.0]);
+    assert_eq!(eval(&g, &[one.clone(), one.clone()])[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
+    let two = host(&[2, 2], &[0f32; 4]);
+    let error = lawson_graph::interp::run(&g, &[one.into(), two.into()], &Default::default()).unwrap_err();
+    assert_eq!(error.code(), lawson_graph::Code::Binding);
+    // What can never be equal is an error at once.
+    let inputs = vec![input("a", DType::F32, &["N", "2"]), input("b", DType::F32, &["N", "3"])];
+    assert!(import_graph(graph(inputs, &[], vec![node("Add", "a b", "y")], "y")).is_err());
+}
+
+#[test]
+fn halves_that_are_doubled_again_fit_what_they_came_from() {
+    let nodes = vec![
+        node("MaxPool", "x", "half").ints("kernel_shape", &[2]).ints("strides", &[2]),
+        node("Resize", "half - scales", "again")
+            .text("coordinate_transformation_mode", "asymmetric")
+            .text("nearest_mode", "floor"),
+        node("Concat", "x again", "y").int("axis", 1),
+    ];
+    let constants = [("scales", host(&[3], &[1f32, 1.0, 2.0]))];
+    let inputs = vec![input("x", DType::F32, &["1", "1", "L"])];
+    let g = import_graph(graph(inputs, &constants, nodes, "y")).unwrap();
+    let y = eval(&g, &[host(&[1, 1, 4], &[1f32, 2.0, 3.0, 4.0])]).remove(0);
+    assert_eq!(y.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 2.0, 2.0, 4.0, 4.0]);
+    let odd = host(&[1, 1, 3], &[0f32; 3]);
+    assert!(lawson_graph::interp::run(&g, &[odd.into()], &Default::default()).is_err());
+}
