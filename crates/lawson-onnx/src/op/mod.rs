@@ -5,6 +5,7 @@
 //! function says so with explicit operators.
 
 mod activation;
+mod attention;
 mod cast;
 mod compare;
 mod control;
@@ -15,6 +16,7 @@ mod math;
 mod norm;
 mod pad;
 mod pool;
+mod quant;
 mod reduce;
 mod resize;
 mod scatter;

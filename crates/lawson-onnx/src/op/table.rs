@@ -5,8 +5,8 @@
 //! of its own. Kept in the order of names, which lookup relies on.
 
 use super::{
-    Entry, activation, cast, compare, control, conv, gather, linear, math, norm, pad, pool, reduce, resize,
-    scatter, select, shape, slice, source,
+    Entry, activation, attention, cast, compare, control, conv, gather, linear, math, norm, pad, pool, quant,
+    reduce, resize, scatter, select, shape, slice, source,
 };
 
 /// The operators of the standard domain.
@@ -22,6 +22,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "Asinh", versions: &[(9, math::asinh)] },
     Entry { name: "Atan", versions: &[(7, math::atan)] },
     Entry { name: "Atanh", versions: &[(9, math::atanh)] },
+    Entry { name: "Attention", versions: &[(23, attention::attention)] },
     Entry { name: "AveragePool", versions: &[(7, pool::average_pool)] },
     Entry { name: "BatchNormalization", versions: &[(7, norm::batch_norm)] },
     Entry { name: "BitShift", versions: &[(11, math::bit_shift)] },
@@ -44,6 +45,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "CumProd", versions: &[(26, reduce::cumulative_product)] },
     Entry { name: "CumSum", versions: &[(11, reduce::cumulative_sum)] },
     Entry { name: "DepthToSpace", versions: &[(1, shape::depth_to_space)] },
+    Entry { name: "DequantizeLinear", versions: &[(10, quant::dequantise)] },
     Entry { name: "Div", versions: &[(7, math::div)] },
     Entry { name: "Dropout", versions: &[(7, cast::dropout)] },
     Entry { name: "Elu", versions: &[(6, activation::elu)] },
@@ -98,6 +100,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "PRelu", versions: &[(7, activation::prelu)] },
     Entry { name: "Pad", versions: &[(2, pad::pad_attributes), (11, pad::pad)] },
     Entry { name: "Pow", versions: &[(7, math::pow)] },
+    Entry { name: "QuantizeLinear", versions: &[(10, quant::quantise)] },
     Entry { name: "RMSNormalization", versions: &[(23, norm::rms_norm)] },
     Entry { name: "Range", versions: &[(11, source::range)] },
     Entry { name: "Reciprocal", versions: &[(6, math::reciprocal)] },

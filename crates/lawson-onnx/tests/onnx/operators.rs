@@ -267,3 +267,27 @@ fn triangles_ranges_and_one_hot() {
     let y = eval(&import_graph(g).unwrap(), &[host(&[3], &[0i64, -1, 7])]).remove(0);
     near(&y, &[1.0, -1.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0, -1.0]);
 }
+
+#[test]
+fn quantising_goes_there_and_back_by_scales_along_an_axis() {
+    let x = host(&[2, 2], &[1f32, -3.0, 100.0, 7.4]);
+    let scales = host(&[2], &[2f32, 0.1]);
+    let zero = host(&[2], &[10u8, 0]);
+    let operands = [x, scales.clone(), zero.clone()];
+    let q = apply(21, node("QuantizeLinear", "x s z", "y").int("axis", 0), &operands);
+    // 1/2 rounds to even; 100/0.1 and 7.4/0.1 are saturated and rounded.
+    assert_eq!(q.to_vec::<u8>().unwrap(), [10, 8, 255, 74]);
+    let y = apply(21, node("DequantizeLinear", "x s z", "y").int("axis", 0), &[q, scales, zero]);
+    near(&y, &[0.0, -4.0, 25.5, 7.4]);
+}
+
+#[test]
+fn attention_splits_heads_and_masks_the_future() {
+    // Two heads of one element; equal scores, so that each query gets the mean of what it sees.
+    let zero = host(&[1, 2, 2], &[0f32; 4]);
+    let v = host(&[1, 2, 2], &[1f32, 10.0, 3.0, 30.0]);
+    let attention = || node("Attention", "q k v", "y").int("q_num_heads", 2).int("kv_num_heads", 2);
+    let operands = [zero.clone(), zero, v];
+    near(&apply(23, attention(), &operands), &[2.0, 20.0, 2.0, 20.0]);
+    near(&apply(23, attention().int("is_causal", 1), &operands), &[1.0, 10.0, 2.0, 20.0]);
+}
