@@ -8,13 +8,13 @@ use crate::decode::{Opsets, canonical_domain};
 use crate::external::External;
 use crate::item::Item;
 use crate::node::NodeCx;
-use crate::op::{Lookup, lookup};
+use crate::op::lookup;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use crate::scope::Scope;
 use crate::survey::{self, node_name};
 use crate::tensor::host_tensor;
 use crate::types::Names;
-use crate::{ImportOptions, dims, fold, function};
+use crate::{ImportOptions, dims, fold, function, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
@@ -107,10 +107,17 @@ pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, options: &ImportOption
     let constants: HashSet<&str> = graph.initializer.iter().filter_map(|t| t.name.as_deref()).collect();
     // An input that an initializer gives a value to is a constant that a caller might have replaced.
     let inputs = || graph.input.iter().filter(|i| !constants.contains(i.name.as_deref().unwrap_or_default()));
-    let names = Names::of(inputs());
+    if let Some(name) = options.fixed.keys().find(|n| !inputs().any(|i| i.name.as_deref() == Some(n))) {
+        let known: Vec<&str> = inputs().filter_map(|i| i.name.as_deref()).collect();
+        return Err(Error::new(Code::UnknownName, format!("the model has no input `{name}` to be fixed"))
+            .help(format!("its inputs are {}", known.join(", "))));
+    }
+    let names =
+        Names::of(inputs().filter(|i| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default())));
     for info in inputs() {
         let name = info.name.as_deref().unwrap_or_default();
         if let Some(tensor) = options.fixed.get(name) {
+            types::check_fixed(info, tensor)?;
             scope.define(name, Item::Constant(tensor.clone()))?;
             continue;
         }
@@ -214,7 +221,7 @@ fn results(
     let domain = canonical_domain(node.domain.as_deref());
     let name = node.op_type.as_deref().unwrap_or_default();
     let version = model.opsets.version(domain).unwrap_or(0);
-    let Lookup::Found(build) = lookup(domain, name, version) else {
+    let Some(build) = lookup(domain, name, version) else {
         // The survey has refused unknown operators of every node that can be reached.
         return Err(Error::internal(format!("`{name}` was found by the survey, but not by the import")));
     };

@@ -4,7 +4,7 @@
 
 use crate::decode::{Opsets, canonical_domain};
 use crate::import::Functions;
-use crate::op::{Lookup, lookup};
+use crate::op::lookup;
 use crate::proto::{GraphProto, NodeProto};
 use lawson_graph::{Code, Error, Result};
 use std::collections::BTreeMap;
@@ -61,8 +61,8 @@ fn nodes<'m>(
         let domain = canonical_domain(node.domain.as_deref());
         let name = node.op_type.as_deref().unwrap_or_default();
         let version = opsets.version(domain);
-        let known = functions.find(node).is_some()
-            || version.is_some_and(|v| matches!(lookup(domain, name, v), Lookup::Found(_)));
+        let known =
+            functions.find(node).is_some() || version.is_some_and(|v| lookup(domain, name, v).is_some());
         if !known {
             unknown.entry((domain, name, version)).or_default().push(node);
         }

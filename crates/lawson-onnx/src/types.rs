@@ -4,9 +4,11 @@
 //! An expression (`past + 1`) counts as one only if each of its names is a dimension of some input by itself, so that it can
 //! be solved; any other text is a name. Where nothing is said, the symbol is made from the input's name and the axis.
 
-use crate::proto::{DimensionValue, TypeValue, ValueInfoProto};
+use crate::proto::{DimensionProto, DimensionValue, TypeValue, ValueInfoProto};
 use crate::tensor::dtype;
-use lawson_graph::{Builder, Code, Dim, Error, Place, Relation, Result, Shape, Symbol, Type, parse_dim};
+use lawson_graph::{
+    Builder, Code, Dim, Error, HostTensor, Place, Relation, Result, Shape, Symbol, Type, parse_dim,
+};
 use std::collections::BTreeSet;
 
 /// The dimensions that the inputs name.
@@ -28,6 +30,29 @@ fn dims(info: &ValueInfoProto) -> impl Iterator<Item = &DimensionValue> {
         _ => None,
     };
     shape.into_iter().flat_map(|s| &s.dim).filter_map(|d| d.value.as_ref())
+}
+
+/// Checks a tensor that takes the place of an input: its dtype, and its sizes where the model says them.
+pub(crate) fn check_fixed(info: &ValueInfoProto, tensor: &HostTensor) -> Result<()> {
+    let name = info.name.as_deref().unwrap_or_default();
+    let Some(TypeValue::Tensor(declared)) = info.r#type.as_ref().and_then(|t| t.value.as_ref()) else {
+        return Ok(());
+    };
+    let dims = declared.shape.as_ref().map(|s| s.dim.as_slice());
+    let fits = |(dim, size): (&DimensionProto, &usize)| match dim.value {
+        Some(DimensionValue::Value(v)) => v < 0 || usize::try_from(v) == Ok(*size),
+        _ => true,
+    };
+    let sizes = tensor.sizes();
+    let same_shape = dims.is_none_or(|d| d.len() == sizes.len() && d.iter().zip(sizes).all(fits));
+    if same_shape && dtype(declared.elem_type.unwrap_or(0))? == tensor.dtype() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::InputType,
+        format!("the input `{name}` cannot be fixed to a tensor of type {}", tensor.ty()),
+    )
+    .at(Place::Field(format!("type of the input `{name}`"))))
 }
 
 impl Names {

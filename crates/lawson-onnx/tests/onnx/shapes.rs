@@ -1,7 +1,7 @@
 //! Shapes: symbols from names, and shape arithmetic that leaves nothing in the graph.
 
 use crate::model::*;
-use lawson_graph::{DType, HostTensor};
+use lawson_graph::{Code, DType, HostTensor};
 
 #[test]
 fn named_dimensions_are_shared_and_unnamed_ones_are_not() {
@@ -143,6 +143,14 @@ fn an_input_can_be_fixed() {
     let graph = lawson_onnx::from_bytes(encode(&model), &options).unwrap();
     assert_eq!(graph.inputs().len(), 1);
     assert_eq!(graph.ty(graph.outputs()[0].value).to_string(), "f32[2, 3]");
+    let wrong = |name: &str, t: HostTensor| {
+        let options =
+            lawson_onnx::ImportOptions { fixed: [(name.to_string(), t)].into(), ..Default::default() };
+        lawson_onnx::from_bytes(encode(&model), &options).unwrap_err().code()
+    };
+    assert_eq!(wrong("size", host(&[2], &[2i64, 3])), Code::UnknownName);
+    assert_eq!(wrong("shape", host(&[2], &[2i32, 3])), Code::InputType);
+    assert_eq!(wrong("shape", host(&[3], &[1i64, 2, 3])), Code::InputType);
 }
 
 #[test]
@@ -153,7 +161,7 @@ fn a_precondition_of_the_model_becomes_a_fact_that_runs_are_checked_for() {
     assert_eq!(eval(&g, &[one.clone(), one.clone()])[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
     let two = host(&[2, 2], &[0f32; 4]);
     let error = lawson_graph::interp::run(&g, &[one.into(), two.into()], &Default::default()).unwrap_err();
-    assert_eq!(error.code(), lawson_graph::Code::Binding);
+    assert_eq!(error.code(), Code::Binding);
     // What can never be equal is an error at once.
     let inputs = vec![input("a", DType::F32, &["N", "2"]), input("b", DType::F32, &["N", "3"])];
     assert!(import_graph(graph(inputs, &[], vec![node("Add", "a b", "y")], "y")).is_err());
