@@ -10,6 +10,7 @@ mod cast;
 mod compare;
 mod control;
 mod conv;
+mod einsum;
 mod gather;
 mod linear;
 mod math;

@@ -5,8 +5,8 @@
 //! of its own. Kept in the order of names, which lookup relies on.
 
 use super::{
-    Entry, activation, attention, cast, compare, control, conv, gather, linear, math, norm, pad, pool, quant,
-    reduce, resize, scatter, select, shape, slice, source,
+    Entry, activation, attention, cast, compare, control, conv, einsum, gather, linear, math, norm, pad,
+    pool, quant, reduce, resize, scatter, select, shape, slice, source,
 };
 
 /// The operators of the standard domain.
@@ -48,6 +48,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "DequantizeLinear", versions: &[(10, quant::dequantise)] },
     Entry { name: "Div", versions: &[(7, math::div)] },
     Entry { name: "Dropout", versions: &[(7, cast::dropout)] },
+    Entry { name: "Einsum", versions: &[(12, einsum::einsum)] },
     Entry { name: "Elu", versions: &[(6, activation::elu)] },
     Entry { name: "Equal", versions: &[(7, compare::equal)] },
     Entry { name: "Erf", versions: &[(9, math::erf)] },

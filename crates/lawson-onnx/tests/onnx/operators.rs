@@ -291,3 +291,23 @@ fn attention_splits_heads_and_masks_the_future() {
     near(&apply(23, attention(), &operands), &[2.0, 20.0, 2.0, 20.0]);
     near(&apply(23, attention().int("is_causal", 1), &operands), &[1.0, 10.0, 2.0, 20.0]);
 }
+
+#[test]
+fn einstein_sums() {
+    let a = host(&[2, 2], &[1f32, 2.0, 3.0, 4.0]);
+    let b = host(&[2, 2], &[1f32, 10.0, 100.0, 1000.0]);
+    let sum = |equation: &str, operands: &[HostTensor]| {
+        let names = ["a", "b", "c"][..operands.len()].join(" ");
+        apply(18, node("Einsum", &names, "y").text("equation", equation), operands)
+    };
+    let both = [a.clone(), b.clone()];
+    near(&sum("ij,jk->ik", &both), &[201.0, 2010.0, 403.0, 4030.0]);
+    near(&sum("ij,jk", &both), &[201.0, 2010.0, 403.0, 4030.0]);
+    near(&sum("ij,jk->ki", &both), &[201.0, 403.0, 2010.0, 4030.0]);
+    near(&sum("ij,ij->i", &both), &[21.0, 4300.0]);
+    near(&sum("ij, ij -> ", &both), &[4321.0]);
+    near(&sum("ij->j", &both[..1]), &[4.0, 6.0]);
+    near(&sum("ba", &both[..1]), &[1.0, 3.0, 2.0, 4.0]);
+    near(&sum("...j,jk->...k", &both), &[201.0, 2010.0, 403.0, 4030.0]);
+    near(&sum("ij,jk,k->i", &[a, b, host(&[2], &[1f32, 0.0])]), &[201.0, 403.0]);
+}
