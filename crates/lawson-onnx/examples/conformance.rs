@@ -5,8 +5,8 @@
 //! cargo run --release -p lawson-onnx --example conformance -- FOLDER [PART OF A NAME]
 //! ```
 //!
-//! Where shapes or axes are inputs, which Lawson must know, the model is imported again with all integer inputs of the test
-//! fixed; such tests are counted as *right when fixed*. Each test ends as right, *refused* (an error that says what is not imported) or *WRONG* (another result than the
+//! Where shapes, axes or scales are inputs, which Lawson must know, the model is imported again with all integer inputs of the
+//! test, and all inputs of at most 8 elements, fixed; such tests are counted as *right when fixed*. Each test ends as right, *refused* (an error that says what is not imported) or *WRONG* (another result than the
 //! expected one, or an error that is no refusal). A test whose data are no tensors is skipped. Tests that are not right are listed, refusals with their reason. Results
 //! count as right within the tolerances of the suite: 1e-3 relative, 1e-7 absolute.
 
