@@ -86,7 +86,13 @@ fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
         let mut memory =
             Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
         let sizes = Bindings::new().eval_shape(dims)?;
-        lawson_kernel::pack::pack_into(layout, &sizes, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?;
+        lawson_kernel::pack::pack_into(
+            layout,
+            &sizes,
+            tensor.dtype(),
+            tensor.bytes(),
+            memory.as_mut_slice(),
+        )?;
         out.insert(Slot(n as u32), memory);
     }
     Ok(out)

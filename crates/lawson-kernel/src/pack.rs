@@ -96,7 +96,12 @@ fn unfit(why: String) -> Error {
     Error::new(Code::KernelRun, format!("a tensor cannot be packed: {why}"))
 }
 
-fn pack_elements<const W: usize>(layout: &Layout, sizes: &[usize], bytes: &[u8], to: &mut [u8]) -> Result<()> {
+fn pack_elements<const W: usize>(
+    layout: &Layout,
+    sizes: &[usize],
+    bytes: &[u8],
+    to: &mut [u8],
+) -> Result<()> {
     let (from, rest) = bytes.as_chunks::<W>();
     let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
     if count != Some(from.len()) || !rest.is_empty() {

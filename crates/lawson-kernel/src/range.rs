@@ -326,11 +326,19 @@ impl<'k> Scope<'k> {
         if self.within(&index, end) == Truth::Always {
             return true;
         }
+        // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
+        if let [(Atom::Mod(_, k), c)] = index.terms()
+            && c.is(1)
+            && index.offset().is(0)
+            && k == end
+        {
+            return true;
+        }
         // 0 <= x/k < end says 0 <= x < k·end.
         if let [(Atom::Div(x, k), c)] = index.terms()
             && c.is(1)
             && index.offset().is(0)
-            && k.as_const().is_some_and(|k| k > 0)
+            && self.kernel.facts.is_nonnegative(k)
             && self.proves_within(x, &(end.clone() * k.clone()), given)
         {
             return true;
