@@ -93,6 +93,11 @@ impl<'k> Scope<'k> {
             Some(Range { lo: value, hi: Some(value), multiple: value.abs().max(1) });
     }
 
+    /// Gives an axis the range that it had before it was fixed.
+    pub fn restore(&mut self, axis: AxisId, range: Option<Range>) {
+        self.ranges[axis.0 as usize] = range;
+    }
+
     fn dim_interval(&self, d: &Dim) -> (Option<i64>, Option<i64>) {
         match d.as_const() {
             Some(c) => (Some(c), Some(c)),
@@ -151,16 +156,17 @@ impl<'k> Scope<'k> {
                 }
             }
             Atom::Mod(_, d) => (Some(0), self.dim_interval(d).1.map(|v| v - 1)),
-            Atom::Min(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
-                let first = acc == (None, None);
-                let low = if first { lo } else { acc.0.zip(lo).map(|(a, b)| a.min(b)) };
-                (low, [acc.1, hi].into_iter().flatten().min())
-            }),
-            Atom::Max(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
-                let first = acc == (None, None);
-                let high = if first { hi } else { acc.1.zip(hi).map(|(a, b)| a.max(b)) };
-                ([acc.0, lo].into_iter().flatten().max(), high)
-            }),
+            // One member alone bounds a minimum from above; from below, all of them together do.
+            Atom::Min(m) => {
+                let all: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let lo = all.iter().map(|i| i.0).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)));
+                (lo.flatten(), all.iter().filter_map(|i| i.1).min())
+            }
+            Atom::Max(m) => {
+                let all: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let hi = all.iter().map(|i| i.1).reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b)));
+                (all.iter().filter_map(|i| i.0).max(), hi.flatten())
+            }
         }
     }
 
