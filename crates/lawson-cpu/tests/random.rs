@@ -8,9 +8,7 @@ use common::{call, each_seed};
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
 use lawson_cpu::{Listing, emit};
-use lawson_graph::random::{
-    Dtypes, Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs,
-};
+use lawson_graph::random::{Dtypes, Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson_graph::{Bindings, Code, Error, Graph, HostTensor, Type, Value, interp};
 use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::compile::compile;
@@ -58,22 +56,23 @@ fn a_kernel_a_node() {
     let (mut emitted, mut evaluated) = (0, 0);
     each_seed(400, |seed| {
         let Some(case) = case(seed, &shape) else { return Ok(()) };
-        let results = run_steps(&case.graph, &case.inputs, &interp::Options::default(), |lowered, params, buffers| {
-            let mut kernel = lowered.kernel.clone();
-            let choice = choose(&mut kernel, &Machine::default(), &Freedom::default())?;
-            verify(&kernel).map_err(|e| e.help(choice.schedule.to_string()).help(kernel.to_string()))?;
-            match emit(&kernel, Listing::Off) {
-                Ok(code) => {
-                    emitted += 1;
-                    call(&kernel, &code, params, buffers, 1 + (seed % 3) as i64);
+        let results =
+            run_steps(&case.graph, &case.inputs, &interp::Options::default(), |lowered, params, buffers| {
+                let mut kernel = lowered.kernel.clone();
+                let choice = choose(&mut kernel, &Machine::default(), &Freedom::default())?;
+                verify(&kernel).map_err(|e| e.help(choice.schedule.to_string()).help(kernel.to_string()))?;
+                match emit(&kernel, Listing::Off) {
+                    Ok(code) => {
+                        emitted += 1;
+                        call(&kernel, &code, params, buffers, 1 + (seed % 3) as i64);
+                    }
+                    Err(_) => {
+                        evaluated += 1;
+                        eval::run(&kernel, params, buffers, &eval::Options::default())?;
+                    }
                 }
-                Err(_) => {
-                    evaluated += 1;
-                    eval::run(&kernel, params, buffers, &eval::Options::default())?;
-                }
-            }
-            Ok(())
-        });
+                Ok(())
+            });
         case.compare(&results.map_err(|e| format!("{e}\n{}", case.graph))?)
     });
     println!("{emitted} kernels as machine code, {evaluated} by the evaluator");

@@ -51,7 +51,7 @@ const GRAPHS: [&str; 16] = [
     "graph @column_max(%x: f32[N, 35]) -> (y: f32[35]) { %y = reduce_max %x {axes = [0]} return %y }",
     "graph @int_sums(%x: i32[N, M]) -> (y: i32[N]) { %y = reduce_sum %x {axes = [1]} return %y }",
     "graph @transposed(%x: f32[N, 5, M]) -> (y: f32[M, N, 5]) { %y = transpose %x {perm = [2, 0, 1]} return %y }",
-    "graph @scaled(%x: f32[N, M], %s: f32[N], %t: f32) -> (y: f32[N, M]) {
+    "graph @scaled(%x: f32[N, M], %s: f32[N], %t: f32[]) -> (y: f32[N, M]) {
        %s2 = broadcast %s {shape = [N, M], axes = [0]}
        %t2 = broadcast %t {shape = [N, M], axes = []}
        %a = mul %x, %s2
@@ -60,14 +60,14 @@ const GRAPHS: [&str; 16] = [
      }",
     "graph @masks(%x: i32[N, M], %m: bool[M]) -> (y: bool[N, M]) {
        %m2 = broadcast %m {shape = [N, M], axes = [1]}
-       %z = constant {value = i32 0}
+       %z: i32[] = constant 0
        %z2 = broadcast %z {shape = [N, M], axes = []}
        %l = lt %x, %z2
        %y = xor %l, %m2
        return %y
      }",
     "graph @padded(%x: f32[N, 11]) -> (y: f32[N+3, 15]) {
-       %z = constant {value = f32 7.0}
+       %z: f32[] = constant 7.0
        %y = pad %x, %z {low = [1, 3], high = [2, 1], interior = [0, 0]}
        return %y
      }",
@@ -82,6 +82,22 @@ const GRAPHS: [&str; 16] = [
        %q2 = broadcast %q {shape = [N, 13], axes = [1]}
        %n = neg %s
        %y = select %q2, %s, %n
+       return %y
+     }",
+];
+
+/// Graphs whose results depend on the order of sums, and on how functions are computed, in the last places.
+const INEXACT: [&str; 4] = [
+    "graph @softmax(%x: f32[N, M]) -> (y: f32[N, M]) { %y = softmax %x {axis = 1} return %y }",
+    "graph @softmax_columns(%x: f32[N, 21]) -> (y: f32[N, 21]) { %y = softmax %x {axis = 0} return %y }",
+    "graph @norm(%x: f32[N, 37], %g: f32[37], %b: f32[37]) -> (y: f32[N, 37]) {
+       %y = layer_norm %x, %g, %b {axis = 1, epsilon = 0.001}
+       return %y
+     }",
+    "graph @activated(%x: f32[N, 19], %w: f32[19, M]) -> (y: f32[N, M]) {
+       %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+       %t = tanh %h
+       %y = sin %t
        return %y
      }",
 ];
@@ -169,7 +185,22 @@ fn fill(rng: &mut Rng, dtype: DType, count: usize) -> Vec<u8> {
         .collect()
 }
 
-fn check(natural: &Kernel, rng: &mut Rng, done: &mut [u64; 4]) -> Result<(), String> {
+/// Whether buffers are the same; where `exact` does not hold, floats need only be close.
+fn same(kernel: &Kernel, a: &[Vec<u8>], b: &[Vec<u8>], exact: bool) -> bool {
+    let float = |b: &[u8]| f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+    a == b
+        || !exact
+            && kernel.arguments().zip(a.iter().zip(b)).all(|(id, (a, b))| {
+                if kernel.buffer(id).dtype != DType::F32 {
+                    return a == b;
+                }
+                a.chunks_exact(4).map(float).zip(b.chunks_exact(4).map(float)).all(|(a, b)| {
+                    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-5 * (1.0 + b.abs())
+                })
+            })
+}
+
+fn check(natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 4]) -> Result<(), String> {
     let mut kernel = natural.clone();
     let mut schedule = Schedule::default();
     for _ in 0..2 + rng.below(12) {
@@ -206,11 +237,11 @@ fn check(natural: &Kernel, rng: &mut Rng, done: &mut [u64; 4]) -> Result<(), Str
         let mut expected = buffers.clone();
         eval::run(natural, &params, &mut expected, &eval::Options::default()).map_err(|e| e.to_string())?;
         call(&kernel, &code, &params, &mut buffers, rng.between(1, 3));
-        if buffers != expected {
+        if !same(natural, &buffers, &expected, exact) {
             let mut evaluated = expected.clone();
             let again = eval::run(&kernel, &params, &mut evaluated, &eval::Options::default());
             let whose = match again {
-                Ok(_) if evaluated == expected => "the emitter is wrong".into(),
+                Ok(_) if same(natural, &evaluated, &expected, exact) => "the emitter is wrong".into(),
                 Ok(_) => "the schedule is wrong".into(),
                 Err(e) => format!("the evaluator refuses: {e}"),
             };
@@ -224,15 +255,17 @@ fn check(natural: &Kernel, rng: &mut Rng, done: &mut [u64; 4]) -> Result<(), Str
 #[test]
 fn any_legal_schedule_computes_the_same() {
     let mut kernels = Vec::new();
-    for text in GRAPHS {
+    for (n, text) in GRAPHS.into_iter().chain(INEXACT).enumerate() {
         let graph = Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        kernels.extend(partition(&graph).unwrap().into_iter().map(|p| p.lowered.kernel));
+        let graph = lawson_opt::Pipeline::standard().run(&graph).unwrap();
+        let parts = partition(&graph).unwrap().into_iter();
+        kernels.extend(parts.map(|p| (p.lowered.kernel, n < GRAPHS.len())));
     }
     let mut done = [0; 4];
     each_seed(600, |seed| {
         let mut rng = Rng::new(seed);
-        let kernel = &kernels[seed as usize % kernels.len()];
-        check(kernel, &mut rng, &mut done)
+        let (kernel, exact) = &kernels[seed as usize % kernels.len()];
+        check(kernel, *exact, &mut rng, &mut done)
     });
     let [emitted, refused, spilled, runs] = done;
     println!("{emitted} schedules emitted ({spilled} with spills), {refused} refused, {runs} runs");

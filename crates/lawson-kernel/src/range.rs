@@ -46,6 +46,15 @@ pub enum Truth {
     Sometimes,
 }
 
+/// Which end of an interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The least.
+    Low,
+    /// The greatest.
+    High,
+}
+
 impl<'k> Scope<'k> {
     /// Outside all loops.
     pub fn new(kernel: &'k Kernel) -> Scope<'k> {
@@ -349,9 +358,8 @@ impl<'k> Scope<'k> {
         {
             return true;
         }
-        let loops = self.bounds.len();
-        if self.at_most_zero(&index.scaled(&Dim::from(-1)), loops, &mut 64)
-            && self.at_most_zero(&(index.clone() + 1 - end.clone()), loops, &mut 64)
+        if self.never_positive(&index.scaled(&Dim::from(-1)))
+            && self.never_positive(&(index.clone() + 1 - end.clone()))
         {
             return true;
         }
@@ -360,39 +368,103 @@ impl<'k> Scope<'k> {
         facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
     }
 
+    /// Whether an index is never above 0, as far as the bounds of the loops entered tell. It must have been resolved.
+    pub fn never_positive(&self, index: &Index) -> bool {
+        self.at_most_zero(index, self.bounds.len(), &mut 256)
+    }
+
+    /// How many loops have been entered.
+    pub fn depth(&self) -> usize {
+        self.bounds.len()
+    }
+
+    /// Indices over the loops below `depth` that are at least as great as this one wherever it is evaluated, or with
+    /// [`Side::Low`] at least as small; none if an axis stands where it cannot be replaced.
+    pub fn extremes(&self, index: &Index, depth: usize, side: Side) -> Vec<Index> {
+        let mut all = vec![index.clone()];
+        for at in (depth..self.bounds.len()).rev() {
+            let axis = self.bounds[at].0;
+            let mut next: Vec<Index> = Vec::new();
+            for i in all {
+                if !i.mentions(axis) {
+                    next.push(i);
+                } else if let Some(replaced) = self.without_axis(&i, at, side) {
+                    next.extend(replaced.into_iter().filter(|i| !i.mentions(axis)));
+                }
+            }
+            next.truncate(8);
+            all = next;
+        }
+        all
+    }
+
+    /// Puts bounds for the axis of a loop, such that the value grows no smaller (or no greater); `None` if the axis has
+    /// no coefficient whose sign is known.
+    fn without_axis(&self, index: &Index, at: usize, side: Side) -> Option<Vec<Index>> {
+        let (axis, begin, end, step) = &self.bounds[at];
+        let (_, c) = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis))?;
+        let facts = &self.kernel.facts;
+        let positive = match c.as_const() {
+            Some(c) => c > 0,
+            None if facts.is_nonnegative(c) => true,
+            None if facts.is_nonnegative(&(c.clone() * -1)) => false,
+            None => return None,
+        };
+        let bounds = if positive == (side == Side::High) {
+            let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
+            outer_bounds(end, Side::High).into_iter().map(|e| e - last).collect()
+        } else {
+            outer_bounds(begin, Side::Low)
+        };
+        let mut without = index.clone();
+        without.add_term(Atom::Axis(*axis), c.clone() * -1);
+        let put = |bound: Index| {
+            let mut put = without.clone();
+            put.add_scaled(&bound, c);
+            self.simplify(&put)
+        };
+        Some(bounds.into_iter().map(put).collect())
+    }
+
     /// Whether an index is never above 0, by putting bounds for axes, those of the innermost loops first: what is left of a
     /// loop that is split, and of its tail, cancels out then. `tries` limits how many combinations of bounds are looked at.
     fn at_most_zero(&self, index: &Index, loops: usize, tries: &mut u32) -> bool {
         if self.interval(index).1.is_some_and(|hi| hi <= 0) {
             return true;
         }
-        let Some(at) = loops.checked_sub(1) else {
-            return index.as_dim().is_some_and(|d| self.kernel.facts.is_nonnegative(&(d.clone() * -1)));
-        };
-        let (axis, begin, end, step) = &self.bounds[at];
-        let term = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis));
-        let Some(c) = term.map(|(_, c)| c.as_const()) else { return self.at_most_zero(index, at, tries) };
-        let Some(c) = c else { return false };
-        let mut without = index.clone();
-        without.add_term(Atom::Axis(*axis), Dim::from(-c));
-        let bounds = if c > 0 {
-            let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
-            upper_bounds(end).into_iter().map(|e| e - last).collect()
-        } else {
-            vec![begin.clone()]
-        };
-        for bound in bounds {
-            if *tries == 0 {
-                return false;
-            }
-            *tries -= 1;
-            let mut put = without.clone();
-            put.add_scaled(&bound, &Dim::from(c));
-            if self.at_most_zero(&self.simplify(&put), at, tries) {
-                return true;
-            }
+        if *tries == 0 {
+            return false;
         }
-        false
+        *tries -= 1;
+        let proven = match loops.checked_sub(1) {
+            None => index.as_dim().is_some_and(|d| self.kernel.facts.is_nonnegative(&(d.clone() * -1))),
+            Some(at) => {
+                let axis = Atom::Axis(self.bounds[at].0);
+                if index.terms().iter().all(|(a, _)| *a != axis) {
+                    self.at_most_zero(index, at, tries)
+                } else {
+                    let put = self.without_axis(index, at, Side::High).unwrap_or_default();
+                    put.iter().any(|i| self.at_most_zero(i, at, tries))
+                }
+            }
+        };
+        proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
+    }
+
+    /// `k·(x/k)` replaced by `x`, which is at least as great, and `-k·(x/k)` by `k - 1 - x`.
+    fn above_quotient(&self, index: &Index) -> Option<Index> {
+        index.terms().iter().find_map(|(atom, c)| {
+            let Atom::Div(x, k) = atom else { return None };
+            let (c, k) = (c.as_const()?, k.as_const().filter(|k| *k > 0)?);
+            if c % k != 0 {
+                return None;
+            }
+            let bound = if c > 0 { (**x).clone() } else { (**x).clone() - (k - 1) };
+            let mut put = index.clone();
+            put.add_term(atom.clone(), Dim::from(-c));
+            put.add_scaled(&bound, &Dim::from(c / k));
+            Some(self.simplify(&put))
+        })
     }
 
     /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
@@ -497,23 +569,25 @@ fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
     }
 }
 
-/// Indices that are each at least as great as this one, simpler ones last: members of minima, and `x` for `k·(x/k)`.
-fn upper_bounds(index: &Index) -> Vec<Index> {
+/// Indices that are each at least as great as this one (or as small), simpler ones last: members of minima (or maxima), and `x` for
+/// `k·(x/k)` (or `x - k + 1`).
+fn outer_bounds(index: &Index, side: Side) -> Vec<Index> {
     for (atom, c) in index.terms() {
-        let instead: Vec<Index> = match atom {
-            Atom::Min(members) if c.is(1) => members.clone(),
-            Atom::Div(x, k) if c == k && c.as_const().is_some_and(|c| c > 0) => {
-                let mut less = index.clone();
-                less.add_term(atom.clone(), c.clone() * -1);
+        let members = match (atom, side) {
+            (Atom::Min(members), Side::High) | (Atom::Max(members), Side::Low) if c.is(1) => members,
+            (Atom::Div(x, k), _) if c == k && c.as_const().is_some_and(|c| c > 0) => {
+                let less = c.as_const().filter(|_| side == Side::Low).map_or(0, |k| k - 1);
+                let mut rest = index.clone();
+                rest.add_term(atom.clone(), c.clone() * -1);
                 let mut all = vec![index.clone()];
-                all.extend(upper_bounds(&(less + (**x).clone())));
+                all.extend(outer_bounds(&(rest + (**x).clone() - less), side));
                 return all;
             }
             _ => continue,
         };
         let mut rest = index.clone();
         rest.add_term(atom.clone(), Dim::from(-1));
-        return instead.into_iter().flat_map(|m| upper_bounds(&(rest.clone() + m))).collect();
+        return members.iter().flat_map(|m| outer_bounds(&(rest.clone() + m.clone()), side)).collect();
     }
     vec![index.clone()]
 }

@@ -64,13 +64,21 @@ impl<'k> Lowering<'k> {
         reducing(body, acc, &mut lanes, &mut jams);
         let mut inner: Vec<(AxisId, Vec<i64>)> = Vec::new();
         for (axis, begin, end, step) in jams {
-            let (Some(b), Some(e)) = (begin.as_const(), end.as_const()) else {
+            let bound = |i: &Index| self.scope.simplify(&k.resolve(i)).as_const();
+            let (Some(b), Some(e)) = (bound(&begin), bound(&end)) else {
                 return Err(Unsupported::new("a jammed loop without constant bounds"));
             };
             let values: Vec<i64> = (0..(e - b + step - 1).div_euclid(step)).map(|i| b + i * step).collect();
+            if values.is_empty() {
+                continue;
+            }
+            // The rungs of a ladder, and what was peeled, share states.
             match inner.iter_mut().find(|(a, _)| *a == axis) {
-                Some((_, known)) if known.len() < values.len() => *known = values,
-                Some(_) => {}
+                Some((_, known)) => {
+                    known.extend(values);
+                    known.sort_unstable();
+                    known.dedup();
+                }
                 None => inner.push((axis, values)),
             }
         }

@@ -256,8 +256,17 @@ impl Facts {
                 Atom::FloorDiv(a, d) => {
                     let Some(d) = d.as_const().filter(|d| *d > 0) else { continue };
                     let bound = if c > 0 { a.clone() - (d - 1) } else { a.clone() };
-                    if self.prove_nonnegative(&(rest * d + bound * c), depth - 1) {
+                    if self.prove_nonnegative(&(rest.clone() * d + bound * c), depth - 1) {
                         return true;
+                    }
+                    // g*(a/(g*k)) lies between a/k - g + 1 and a/k.
+                    let g = greatest_common_divisor(c.unsigned_abs(), d.unsigned_abs()) as i64;
+                    if g > 1 && g < d {
+                        let less = if c > 0 { g - 1 } else { 0 };
+                        let bound = a.floor_div(&Dim::from(d / g)) - less;
+                        if self.prove_nonnegative(&(rest + bound * (c / g)), depth - 1) {
+                            return true;
+                        }
                     }
                 }
                 Atom::Symbol(_) => {}
@@ -347,6 +356,10 @@ impl Known {
     fn filter_residue(&self) -> i64 {
         if self.residue == 0 { self.modulus } else { 1 }
     }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 fn shares_symbol(a: &Dim, b: &Dim) -> bool {

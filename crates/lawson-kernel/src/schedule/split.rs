@@ -68,7 +68,9 @@ fn split_loop(
         return Err(format!("a tile of {factor} iterations is too large"));
     };
     let trips = trips(scope, &f);
-    if trips.divisible_by(scope, factor) {
+    // What covers has a constant extent, even where tiles would fit exactly.
+    let covers = *tail == Tail::Cover && trips.constant.is_none();
+    if !covers && trips.divisible_by(scope, factor) {
         let (begin, end) = (f.begin.clone(), f.end.clone());
         return Ok(vec![nest(&f, axes, begin, end, reach, reach.into())]);
     }
