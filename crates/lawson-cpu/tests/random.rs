@@ -60,7 +60,7 @@ fn a_kernel_a_node() {
             run_steps(&case.graph, &case.inputs, &interp::Options::default(), |lowered, params, buffers| {
                 let mut kernel = lowered.kernel.clone();
                 let choice = choose(&mut kernel, &Machine::default(), &Freedom::default())?;
-                verify(&kernel).map_err(|e| e.help(choice.schedule.to_string()).help(kernel.to_string()))?;
+                verify(&kernel).inspect_err(|_| println!("seed {seed}:\n{}\n{kernel}", choice.schedule))?;
                 match emit(&kernel, Listing::Off) {
                     Ok(code) => {
                         emitted += 1;

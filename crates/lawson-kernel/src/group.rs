@@ -48,6 +48,11 @@ pub enum Refused {
         /// The name of the value.
         value: String,
     },
+    /// A value that would have to be kept in scratch, but of a size that is not known beforehand.
+    Unbounded {
+        /// The name of the value.
+        value: String,
+    },
     /// Nothing is computed, or more than one kernel should hold.
     Size {
         /// How many nodes.
@@ -122,6 +127,9 @@ impl fmt::Display for Refused {
                 f,
                 "`%{value}` would be kept in scratch, but is read at places that move with the loops around it"
             ),
+            Refused::Unbounded { value } => {
+                write!(f, "`%{value}` would be kept in scratch, but nothing bounds its size")
+            }
             Refused::Size { nodes } => {
                 write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")
             }

@@ -46,6 +46,9 @@ pub enum Truth {
     Sometimes,
 }
 
+/// How many bounds of one index are looked at.
+const EXTREMES: usize = 32;
+
 /// Which end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
@@ -392,7 +395,11 @@ impl<'k> Scope<'k> {
                     next.extend(replaced.into_iter().filter(|i| !i.mentions(axis)));
                 }
             }
-            next.truncate(8);
+            // Simpler ones come last.
+            next.reverse();
+            next.truncate(EXTREMES);
+            next.reverse();
+            next.dedup();
             all = next;
         }
         all

@@ -5,6 +5,7 @@
 
 use super::expr::{Atom, Dim, Monomial, Term};
 use super::facts::{Fact, Facts, Known, Relation, i128_to_i64};
+use std::collections::BTreeSet;
 
 /// An interval with open ends as `None`.
 type Interval = (Option<i128>, Option<i128>);
@@ -259,13 +260,24 @@ impl Facts {
                     if self.prove_nonnegative(&(rest.clone() * d + bound * c), depth - 1) {
                         return true;
                     }
-                    // g*(a/(g*k)) lies between a/k - g + 1 and a/k.
-                    let g = greatest_common_divisor(c.unsigned_abs(), d.unsigned_abs()) as i64;
-                    if g > 1 && g < d {
-                        let less = if c > 0 { g - 1 } else { 0 };
-                        let bound = a.floor_div(&Dim::from(d / g)) - less;
-                        if self.prove_nonnegative(&(rest + bound * (c / g)), depth - 1) {
+                    // a/d + r is at least 0 exactly where a + d*r is.
+                    let whole =
+                        rest.constant() % c == 0 && rest.terms().iter().all(|t| t.coefficient % c == 0);
+                    if c > 0 && whole {
+                        let r = rest.divided_exactly(c);
+                        if self.prove_nonnegative(&(a.clone() + r * d), depth - 1) {
                             return true;
+                        }
+                    }
+                    // g*(a/(g*k)) lies between a/k - g + 1 and a/k, which may stand beside it.
+                    for k in divisors_in(dim).into_iter().filter(|k| *k < d && d % k == 0) {
+                        let g = d / k;
+                        if c % g == 0 {
+                            let less = if c > 0 { g - 1 } else { 0 };
+                            let bound = a.floor_div(&Dim::from(k)) - less;
+                            if self.prove_nonnegative(&(rest.clone() + bound * (c / g)), depth - 1) {
+                                return true;
+                            }
                         }
                     }
                 }
@@ -358,8 +370,15 @@ impl Known {
     }
 }
 
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+/// The constants that the quotients of a sum divide by.
+fn divisors_in(dim: &Dim) -> BTreeSet<i64> {
+    let atoms = dim.terms().iter().flat_map(|t| &t.monomial);
+    atoms
+        .filter_map(|(atom, _)| match atom {
+            Atom::FloorDiv(_, d) => d.as_const().filter(|d| *d > 0),
+            Atom::Symbol(_) | Atom::Min(_) | Atom::Max(_) => None,
+        })
+        .collect()
 }
 
 fn shares_symbol(a: &Dim, b: &Dim) -> bool {

@@ -12,12 +12,14 @@ use crate::build::store;
 use crate::expr::{Condition, ExprId};
 use crate::group::Refused;
 use crate::index::Index;
-use crate::tree::AxisId;
+use crate::tree::{AxisId, Kernel};
 use lawson_graph::{Dim, Node, Op, ValueId};
 use std::collections::HashSet;
 
 /// The most bytes of scratch that is meant for the first-level cache.
 const L1_BYTES: i64 = 16 << 10;
+/// The most bytes of scratch whose size is a bound, not what is needed.
+const RESERVED_BYTES: i64 = 8 * L1_BYTES;
 
 impl<'g> Walk<'g> {
     /// The value from scratch, if it is kept there at this index.
@@ -175,7 +177,12 @@ impl<'g> Walk<'g> {
         let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
         let open = fixed.into_iter().chain(kept_given.iter().map(|c| &c.index));
         let depth = self.depth(open).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
-        let kept = self.add_scratch(v, index, &inner, kept_given)?;
+        let Some(kept) = self.add_scratch(v, index, &inner, kept_given)? else {
+            return match work {
+                None => Ok(None),
+                Some(_) => Err(Refused::Unbounded { value: self.graph.value_name(v) }),
+            };
+        };
         if work.is_none() && given.is_empty() && self.passes_once(depth, v, index, &inner)? {
             let value = self.compute(v, node, index.to_vec(), &[])?;
             let Some(places) = self.places(&kept, index, given) else { return Ok(None) };
@@ -262,16 +269,19 @@ impl<'g> Walk<'g> {
         self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
     }
 
+    /// Scratch for a value, of a size that does not depend on parameters; `None` if these have no bound that is low enough.
     fn add_scratch(
         &mut self,
         v: ValueId,
         index: &[Index],
         inner: &[bool],
         given: Vec<Condition>,
-    ) -> Result<Kept, Refused> {
+    ) -> Result<Option<Kept>, Refused> {
         let ty = self.ty(v)?;
         let mut dims = Vec::new();
         let mut kept = Vec::new();
+        // Whether more is reserved than may be needed.
+        let mut bounded = false;
         for (d, i) in index.iter().enumerate() {
             if !inner[d] {
                 kept.push(KeptDim::At(i.clone()));
@@ -284,18 +294,31 @@ impl<'g> Walk<'g> {
                     kept.push(KeptDim::From(Index::axis(axis)));
                 }
                 None => {
-                    dims.push(ty.shape[d].clone());
+                    let Some(most) = self.graph.facts().bounds(&ty.shape[d]).1 else { return Ok(None) };
+                    dims.push(Dim::from(most.max(0)));
+                    bounded |= ty.shape[d].as_const().is_none();
                     kept.push(KeptDim::From(Index::from(0)));
                 }
             }
         }
         let size: Dim = dims.iter().cloned().product();
-        let bytes = self.graph.facts().bounds(&size).1.map(|n| n.saturating_mul(ty.dtype.bits() as i64 / 8));
+        let bytes = size.as_const().map(|n| n.saturating_mul(ty.dtype.bits() as i64 / 8));
+        if bounded && bytes.is_none_or(|b| b > RESERVED_BYTES) {
+            return Ok(None);
+        }
         let level = if bytes.is_some_and(|b| b <= L1_BYTES) { Level::L1 } else { Level::L2 };
-        let name = format!("keep{}", v.index());
+        let taken = |k: &Kernel, name: &str| k.buffers.iter().any(|b| b.name == name);
+        let name = unused(&self.kernel, &format!("keep{}", v.index()), taken);
         let buffer = self.kernel.scratch(&name, ty.dtype, &dims, level);
-        Ok(Kept { buffer, dims: kept, given })
+        Ok(Some(Kept { buffer, dims: kept, given }))
     }
+}
+
+/// The name, or the name with the first number that makes it one of its own.
+pub(super) fn unused(kernel: &Kernel, name: &str, taken: impl Fn(&Kernel, &str) -> bool) -> String {
+    let numbered = std::iter::once(name.to_owned()).chain((2u32..).map(|n| format!("{name}_{n}")));
+    let mut free = numbered.filter(|n| !taken(kernel, n));
+    free.next().unwrap_or_else(|| name.to_owned())
 }
 
 /// How much an accumulator computes.
