@@ -48,8 +48,9 @@ struct Parts<'g> {
 /// The groups of a graph without composites, in an order in which they can run.
 pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
     let mut p = Parts { graph, of: vec![None; graph.nodes().len()], members: Vec::new() };
+    let live = live(graph);
     for n in graph.node_ids() {
-        if !matches!(graph.node(n).op, Op::Constant(_)) {
+        if live.contains(&n) && !matches!(graph.node(n).op, Op::Constant(_)) {
             p.of[n.index()] = Some(p.members.len());
             p.members.push(vec![n]);
         }
@@ -73,6 +74,20 @@ pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
         }
     }
     p.in_order(lowered)
+}
+
+/// The nodes that some output needs.
+fn live(graph: &Graph) -> HashSet<NodeId> {
+    let mut live = HashSet::new();
+    let mut open: Vec<ValueId> = graph.outputs().iter().map(|o| o.value).collect();
+    while let Some(v) = open.pop() {
+        if let Def::Node(n, _) = graph.value(v).def
+            && live.insert(n)
+        {
+            open.extend(&graph.node(n).inputs);
+        }
+    }
+    live
 }
 
 impl Parts<'_> {

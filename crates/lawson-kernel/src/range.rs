@@ -78,8 +78,11 @@ impl<'k> Scope<'k> {
     pub fn enter(&mut self, f: &For) -> Left {
         let begin = self.simplify(&self.kernel.resolve(&f.begin));
         let end = self.simplify(&self.kernel.resolve(&f.end));
-        let lo = self.interval(&begin).0.unwrap_or(i64::MIN / 4);
-        let mut hi = self.interval(&end).1.map(|e| e - 1);
+        // The bounds of a ladder's rungs mention one quotient twice; without it, they may be tighter.
+        let lows = outer_bounds(&begin, Side::Low).into_iter();
+        let lo = lows.filter_map(|b| self.interval(&b).0).max().unwrap_or(i64::MIN / 4);
+        let highs = outer_bounds(&end, Side::High).into_iter();
+        let mut hi = highs.filter_map(|e| self.interval(&e).1).min().map(|e| e - 1);
         let multiple = if self.divides(&begin, f.step) { f.step } else { 1 };
         if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
             // The last value that is reached.
@@ -139,7 +142,7 @@ impl<'k> Scope<'k> {
             lo = lo.zip(l).and_then(|(a, b)| a.checked_add(b));
             hi = hi.zip(h).and_then(|(a, b)| a.checked_add(b));
         }
-        (lo.or_else(|| self.left_over(index)), hi)
+        (lo.max(self.left_over(index)), hi)
     }
 
     /// What is left of a loop is at least 1 inside it: the lower bound of `end - axis + c`.
