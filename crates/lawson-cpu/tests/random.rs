@@ -15,6 +15,7 @@ use lawson_kernel::compile::compile;
 use lawson_kernel::eval;
 use lawson_kernel::lower::{Step, run_steps, steps};
 use lawson_kernel::machine::Machine;
+use lawson_kernel::partition::partition;
 use lawson_kernel::verify::verify;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ fn a_kernel_a_node() {
     let (mut emitted, mut evaluated) = (0, 0);
     each_seed(400, |seed| {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
-        let Some(case) = case(graph, seed) else { return Ok(()) };
+        let Some(case) = with_kernels(graph).and_then(|g| case(g, seed)) else { return Ok(()) };
         let results =
             run_steps(&case.graph, &case.inputs, &interp::Options::default(), |lowered, params, buffers| {
                 let mut kernel = lowered.kernel.clone();
@@ -93,6 +94,17 @@ fn a_kernel_a_node() {
     });
     println!("{emitted} kernels as machine code, {evaluated} by the evaluator");
     assert!(emitted > evaluated / 2);
+}
+
+/// Prints the kernels of a graph that are not accepted.
+fn tell_kernels(graph: &Graph) {
+    for part in partition(graph).into_iter().flatten() {
+        let mut kernel = part.lowered.kernel;
+        let choice = choose(&mut kernel, &Machine::default(), &Freedom::default());
+        if let (Ok(choice), Err(e)) = (choice, verify(&kernel)) {
+            println!("{e}\n{}\n{kernel}", choice.schedule);
+        }
+    }
 }
 
 /// Runs a graph as a plan.
@@ -133,7 +145,10 @@ fn whole_graphs_at_any_number_of_threads() {
                     refused += 1;
                     return Ok(());
                 }
-                Err(e) => return Err(format!("{e}\n{}", case.graph)),
+                Err(e) => {
+                    tell_kernels(&case.graph);
+                    return Err(format!("{e}\n{}", case.graph));
+                }
             };
             case.compare(&results)?;
             let same = first.get_or_insert_with(|| results.clone()) == &results;

@@ -82,7 +82,9 @@ impl<'k> Scope<'k> {
         let lows = outer_bounds(&begin, Side::Low).into_iter();
         let lo = lows.filter_map(|b| self.interval(&b).0).max().unwrap_or(i64::MIN / 4);
         let highs = outer_bounds(&end, Side::High).into_iter();
-        let mut hi = highs.filter_map(|e| self.interval(&e).1).min().map(|e| e - 1);
+        let whole = f.step > 1 && self.divides(&self.simplify(&(end.clone() - begin.clone())), f.step);
+        let last = if whole { f.step } else { 1 };
+        let mut hi = highs.filter_map(|e| self.interval(&e).1).min().map(|e| e - last);
         let multiple = if self.divides(&begin, f.step) { f.step } else { 1 };
         if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
             // The last value that is reached.
@@ -342,36 +344,62 @@ impl<'k> Scope<'k> {
 
     /// Whether `0 <= index < end` follows from the loops entered, the parameters' facts and these conditions; slower and
     /// stronger than [`Scope::within`]. Axes must not be negative, which the verifier sees to.
-    pub fn proves_within(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
-        let index = self.simplify(&self.kernel.resolve(index));
+    pub fn proves_within(&self, written: &Index, end: &Dim, given: &[Condition]) -> bool {
+        let index = self.simplify(&self.kernel.resolve(written));
         if self.within(&index, end) == Truth::Always {
             return true;
         }
-        // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
-        if let [(Atom::Mod(_, k), c)] = index.terms()
-            && c.is(1)
-            && index.offset().is(0)
-            && k == end
-        {
+        let written = self.kernel.resolve(written);
+        if [&written, &index].into_iter().any(|i| self.proves_within_parts(i, end, given)) {
             return true;
         }
-        // 0 <= x/k < end says 0 <= x < k·end.
-        if let [(Atom::Div(x, k), c)] = index.terms()
-            && c.is(1)
-            && index.offset().is(0)
-            && self.kernel.facts.is_nonnegative(k)
-            && self.proves_within(x, &(end.clone() * k.clone()), given)
-        {
-            return true;
-        }
-        if self.never_positive(&index.scaled(&Dim::from(-1)))
-            && self.never_positive(&(index.clone() + 1 - end.clone()))
+        let scope = self.narrowed(given);
+        if scope.never_positive(&index.scaled(&Dim::from(-1)))
+            && scope.never_positive(&(index.clone() + 1 - end.clone()))
         {
             return true;
         }
         let Some(facts) = self.facts(given) else { return true };
         let value = Self::as_dim(&index);
         facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+    }
+
+    /// The scope in which conditions on single axes are bounds of their loops.
+    fn narrowed(&self, given: &[Condition]) -> Scope<'k> {
+        let mut scope = self.clone();
+        for c in given {
+            let index = self.simplify(&self.kernel.resolve(&c.index));
+            let [(Atom::Axis(axis), one)] = index.terms() else { continue };
+            let found = scope.bounds.iter().position(|b| b.0 == *axis && b.3 == 1);
+            let Some(at) = found.filter(|_| one.is(1)) else { continue };
+            let (_, begin, end, _) = &mut scope.bounds[at];
+            // 0 <= axis + offset < end
+            let offset = index.offset();
+            *begin = begin.clone().max(Index::constant(offset.clone() * -1));
+            *end = end.clone().min(Index::constant(c.end.clone() - offset.clone()));
+        }
+        scope
+    }
+
+    /// The same for an index that is one quotient or remainder, up to its sign and what is added: what stands inside says it.
+    fn proves_within_parts(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
+        let [(atom, c)] = index.terms() else { return false };
+        let offset = index.offset();
+        match atom {
+            // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
+            Atom::Mod(_, k) => c.is(1) && offset.is(0) && k == end,
+            // 0 <= x/k + r < end says 0 <= x + k·r < k·end, and so does r - x/k of k·r + k - 1 - x.
+            Atom::Div(x, k) if self.kernel.facts.is_nonnegative(k) => {
+                let moved = offset.clone() * k.clone();
+                let inside = match c.as_const() {
+                    Some(1) => (**x).clone() + moved,
+                    Some(-1) => Index::constant(moved + k.clone() - 1) - (**x).clone(),
+                    _ => return false,
+                };
+                self.proves_within(&inside, &(end.clone() * k.clone()), given)
+            }
+            Atom::Div(..) | Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => false,
+        }
     }
 
     /// Whether an index is never above 0, as far as the bounds of the loops entered tell. It must have been resolved.
@@ -461,18 +489,23 @@ impl<'k> Scope<'k> {
         proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
     }
 
-    /// `k·(x/k)` replaced by `x`, which is at least as great, and `-k·(x/k)` by `k - 1 - x`.
+    /// An index that is at least as great, without its first quotient or remainder: `k·(x/k)` becomes `x`, `-k·(x/k)` becomes
+    /// `k - 1 - x`, `x%k` becomes `k - 1` and `-(x%k)` becomes 0.
     fn above_quotient(&self, index: &Index) -> Option<Index> {
         index.terms().iter().find_map(|(atom, c)| {
-            let Atom::Div(x, k) = atom else { return None };
-            let (c, k) = (c.as_const()?, k.as_const().filter(|k| *k > 0)?);
-            if c % k != 0 {
-                return None;
-            }
-            let bound = if c > 0 { (**x).clone() } else { (**x).clone() - (k - 1) };
+            let c = c.as_const()?;
+            let (bound, scale) = match atom {
+                Atom::Div(x, k) => {
+                    let k = k.as_const().filter(|k| *k > 0 && c % *k == 0)?;
+                    (if c > 0 { (**x).clone() } else { (**x).clone() - (k - 1) }, c / k)
+                }
+                Atom::Mod(_, k) if c > 0 => (Index::constant(k.clone() - 1), c),
+                Atom::Mod(..) => (Index::constant(0), c),
+                Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => return None,
+            };
             let mut put = index.clone();
             put.add_term(atom.clone(), Dim::from(-c));
-            put.add_scaled(&bound, &Dim::from(c / k));
+            put.add_scaled(&bound, &Dim::from(scale));
             Some(self.simplify(&put))
         })
     }
@@ -582,24 +615,39 @@ fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
 /// Indices that are each at least as great as this one (or as small), simpler ones last: members of minima (or maxima), and `x` for
 /// `k·(x/k)` (or `x - k + 1`).
 fn outer_bounds(index: &Index, side: Side) -> Vec<Index> {
-    for (atom, c) in index.terms() {
-        let members = match (atom, side) {
-            (Atom::Min(members), Side::High) | (Atom::Max(members), Side::Low) if c.is(1) => members,
-            (Atom::Div(x, k), _) if c == k && c.as_const().is_some_and(|c| c > 0) => {
-                let less = c.as_const().filter(|_| side == Side::Low).map_or(0, |k| k - 1);
-                let mut rest = index.clone();
-                rest.add_term(atom.clone(), c.clone() * -1);
-                let mut all = vec![index.clone()];
-                all.extend(outer_bounds(&(rest + (**x).clone() - less), side));
-                return all;
-            }
-            _ => continue,
-        };
+    let mut all = Vec::new();
+    add_outer_bounds(index, side, &mut all);
+    all
+}
+
+fn add_outer_bounds(index: &Index, side: Side, all: &mut Vec<Index>) {
+    if all.len() >= EXTREMES || all.contains(index) {
+        return;
+    }
+    let extremum = index.terms().iter().find_map(|(atom, c)| match (atom, side) {
+        (Atom::Min(members), Side::High) | (Atom::Max(members), Side::Low) if c.is(1) => {
+            Some((atom, members))
+        }
+        _ => None,
+    });
+    if let Some((atom, members)) = extremum {
         let mut rest = index.clone();
         rest.add_term(atom.clone(), Dim::from(-1));
-        return members.iter().flat_map(|m| outer_bounds(&(rest.clone() + m.clone()), side)).collect();
+        members.iter().for_each(|m| add_outer_bounds(&(rest.clone() + m.clone()), side, all));
+        return;
     }
-    vec![index.clone()]
+    all.push(index.clone());
+    for (atom, c) in index.terms() {
+        if let Atom::Div(x, k) = atom
+            && c == k
+            && let Some(k) = k.as_const().filter(|k| *k > 0)
+        {
+            let less = if side == Side::Low { k - 1 } else { 0 };
+            let mut rest = index.clone();
+            rest.add_term(atom.clone(), c.clone() * -1);
+            add_outer_bounds(&(rest + (**x).clone() - less), side, all);
+        }
+    }
 }
 
 fn times(a: Option<i64>, c: i64) -> Option<i64> {

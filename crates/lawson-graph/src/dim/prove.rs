@@ -167,10 +167,13 @@ impl Facts {
         match dim.as_const() {
             Some(c) => c >= 0,
             // What a symbol equals may be harder to bound than the symbol itself.
+            None if dim.is_overflow() => false,
             None => {
-                !dim.is_overflow()
-                    && (self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0)
-                        || self.prove_nonnegative(&self.substituted(dim), DEPTH))
+                let proven = |dim: &Dim| {
+                    self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0)
+                        || self.prove_nonnegative(&self.substituted(dim), DEPTH)
+                };
+                proven(dim) || without_factor(dim).is_some_and(|d| proven(&d))
             }
         }
     }
@@ -368,6 +371,17 @@ impl Known {
     fn filter_residue(&self) -> i64 {
         if self.residue == 0 { self.modulus } else { 1 }
     }
+}
+
+/// A dimension that is negative exactly where this one is, without the factor that all its terms have, if they have one.
+fn without_factor(dim: &Dim) -> Option<Dim> {
+    fn gcd(a: u64, b: u64) -> u64 {
+        if b == 0 { a } else { gcd(b, a % b) }
+    }
+    let factors = dim.terms().iter().map(|t| t.coefficient.unsigned_abs());
+    let g = i64::try_from(factors.fold(0, gcd)).ok().filter(|g| *g > 1)?;
+    let c = dim.constant();
+    Some((dim.clone() - c).divided_exactly(g) + c.div_euclid(g))
 }
 
 /// The constants that the quotients of a sum divide by.
