@@ -375,8 +375,12 @@ impl<'k> Scope<'k> {
             let (_, begin, end, _) = &mut scope.bounds[at];
             // 0 <= axis + offset < end
             let offset = index.offset();
-            *begin = begin.clone().max(Index::constant(offset.clone() * -1));
-            *end = end.clone().min(Index::constant(c.end.clone() - offset.clone()));
+            let simpler = |i: Index| match i.as_dim() {
+                Some(d) => Index::constant(self.kernel.facts.simplify(d)),
+                None => i,
+            };
+            *begin = simpler(begin.clone().max(Index::constant(offset.clone() * -1)));
+            *end = simpler(end.clone().min(Index::constant(c.end.clone() - offset.clone())));
         }
         scope
     }
@@ -392,6 +396,15 @@ impl<'k> Scope<'k> {
             Atom::Div(x, k) if self.kernel.facts.is_nonnegative(k) => {
                 let moved = offset.clone() * k.clone();
                 let inside = match c.as_const() {
+                    // 0 <= c·q + r < end, where q < (end - r)/c rounded up, and not below 0.
+                    Some(c) if c > 1 => {
+                        let Some((r, end)) = offset.as_const().zip(end.as_const()).filter(|p| p.0 >= 0)
+                        else {
+                            return false;
+                        };
+                        let quotients = Dim::from((end - r + c - 1).div_euclid(c));
+                        return self.proves_within(&Index::atom(atom.clone()), &quotients, given);
+                    }
                     Some(1) => (**x).clone() + moved,
                     Some(-1) => Index::constant(moved + k.clone() - 1) - (**x).clone(),
                     _ => return false,
@@ -426,11 +439,9 @@ impl<'k> Scope<'k> {
                     next.extend(replaced.into_iter().filter(|i| !i.mentions(axis)));
                 }
             }
-            // Simpler ones come last.
-            next.reverse();
-            next.truncate(EXTREMES);
-            next.reverse();
+            next.sort_by_key(size);
             next.dedup();
+            next.truncate(EXTREMES);
             all = next;
         }
         all
@@ -489,23 +500,29 @@ impl<'k> Scope<'k> {
         proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
     }
 
-    /// An index that is at least as great, without its first quotient or remainder: `k·(x/k)` becomes `x`, `-k·(x/k)` becomes
-    /// `k - 1 - x`, `x%k` becomes `k - 1` and `-(x%k)` becomes 0.
+    /// An index that is never above 0 only where this one is not either, without its first quotient or remainder: `k·(x/k)`
+    /// becomes `x`, `-k·(x/k)` becomes `k - 1 - x`, `x%k` becomes `k - 1` and `-(x%k)` becomes 0. Where a quotient has another
+    /// coefficient, everything is taken `k` times first.
     fn above_quotient(&self, index: &Index) -> Option<Index> {
         index.terms().iter().find_map(|(atom, c)| {
             let c = c.as_const()?;
-            let (bound, scale) = match atom {
-                Atom::Div(x, k) => {
-                    let k = k.as_const().filter(|k| *k > 0 && c % *k == 0)?;
-                    (if c > 0 { (**x).clone() } else { (**x).clone() - (k - 1) }, c / k)
-                }
-                Atom::Mod(_, k) if c > 0 => (Index::constant(k.clone() - 1), c),
-                Atom::Mod(..) => (Index::constant(0), c),
-                Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => return None,
-            };
             let mut put = index.clone();
             put.add_term(atom.clone(), Dim::from(-c));
-            put.add_scaled(&bound, &Dim::from(scale));
+            match atom {
+                Atom::Div(x, k) => {
+                    let k = k.as_const().filter(|k| *k > 0)?;
+                    let bound = if c > 0 { (**x).clone() } else { (**x).clone() - (k - 1) };
+                    if c % k == 0 {
+                        put.add_scaled(&bound, &Dim::from(c / k));
+                    } else {
+                        put = put.scaled(&Dim::from(k)) - (k - 1);
+                        put.add_scaled(&bound, &Dim::from(c));
+                    }
+                }
+                Atom::Mod(_, k) if c > 0 => put.add_scaled(&Index::constant(k.clone() - 1), &Dim::from(c)),
+                Atom::Mod(..) => {}
+                Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => return None,
+            }
             Some(self.simplify(&put))
         })
     }
@@ -612,12 +629,23 @@ fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
     }
 }
 
-/// Indices that are each at least as great as this one (or as small), simpler ones last: members of minima (or maxima), and `x` for
+/// Indices that are each at least as great as this one (or as small), simpler ones first: members of minima (or maxima), and `x` for
 /// `k·(x/k)` (or `x - k + 1`).
 fn outer_bounds(index: &Index, side: Side) -> Vec<Index> {
     let mut all = Vec::new();
     add_outer_bounds(index, side, &mut all);
+    all.sort_by_key(size);
     all
+}
+
+/// How many atoms an index has, those inside others included.
+fn size(index: &Index) -> usize {
+    let atom = |a: &Atom| match a {
+        Atom::Axis(_) => 1,
+        Atom::Div(i, _) | Atom::Mod(i, _) => 1 + size(i),
+        Atom::Min(m) | Atom::Max(m) => 1 + m.iter().map(size).sum::<usize>(),
+    };
+    index.terms().iter().map(|(a, _)| atom(a)).sum()
 }
 
 fn add_outer_bounds(index: &Index, side: Side, all: &mut Vec<Index>) {
@@ -637,7 +665,10 @@ fn add_outer_bounds(index: &Index, side: Side, all: &mut Vec<Index>) {
         return;
     }
     all.push(index.clone());
-    for (atom, c) in index.terms() {
+    // What contains most comes first: without it, most cancels.
+    let mut terms: Vec<&(Atom, Dim)> = index.terms().iter().collect();
+    terms.sort_by_key(|(a, _)| std::cmp::Reverse(size(&Index::atom(a.clone()))));
+    for (atom, c) in terms {
         if let Atom::Div(x, k) = atom
             && c == k
             && let Some(k) = k.as_const().filter(|k| *k > 0)
