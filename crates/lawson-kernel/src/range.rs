@@ -137,16 +137,17 @@ impl<'k> Scope<'k> {
                 }
             }
             Atom::Mod(_, d) => (Some(0), self.dim_interval(d).1.map(|v| v - 1)),
-            Atom::Min(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
-                let first = acc == (None, None);
-                let low = if first { lo } else { acc.0.zip(lo).map(|(a, b)| a.min(b)) };
-                (low, [acc.1, hi].into_iter().flatten().min())
-            }),
-            Atom::Max(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
-                let first = acc == (None, None);
-                let high = if first { hi } else { acc.1.zip(hi).map(|(a, b)| a.max(b)) };
-                ([acc.0, lo].into_iter().flatten().max(), high)
-            }),
+            // The least is known to be at least something only if all members are, at most something if one is.
+            Atom::Min(m) => {
+                let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let lo = members.iter().map(|(lo, _)| *lo).collect::<Option<Vec<i64>>>();
+                (lo.and_then(|lo| lo.into_iter().min()), members.iter().filter_map(|(_, hi)| *hi).min())
+            }
+            Atom::Max(m) => {
+                let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let hi = members.iter().map(|(_, hi)| *hi).collect::<Option<Vec<i64>>>();
+                (members.iter().filter_map(|(lo, _)| *lo).max(), hi.and_then(|hi| hi.into_iter().max()))
+            }
         }
     }
 
@@ -311,9 +312,11 @@ impl<'k> Scope<'k> {
         if self.within(&index, end) == Truth::Always {
             return true;
         }
-        let Some(facts) = self.facts(given) else { return true };
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+        [View::Plain, View::Strided].into_iter().any(|view| {
+            let Some(facts) = self.facts(given, view) else { return true };
+            let value = self.as_dim(&index, view);
+            facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+        })
     }
 
     /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
@@ -322,9 +325,22 @@ impl<'k> Scope<'k> {
         if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
             return true;
         }
-        let Some(facts) = self.facts(&[]) else { return true };
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) || self.proves_nonnegative_by_parts(&facts, &value)
+        let Some(facts) = self.facts(&[], View::Plain) else { return true };
+        let value = self.as_dim(&index, View::Plain);
+        if facts.is_nonnegative(&value) || self.proves_nonnegative_by_parts(&facts, &value) {
+            return true;
+        }
+        // Term by term.
+        facts.is_nonnegative(index.offset())
+            && index.terms().iter().all(|(atom, c)| {
+                facts.is_nonnegative(c)
+                    && match atom {
+                        Atom::Axis(_) | Atom::Mod(..) => true,
+                        Atom::Div(i, _) => self.proves_nonnegative(i),
+                        Atom::Min(m) => m.iter().all(|i| self.proves_nonnegative(i)),
+                        Atom::Max(m) => m.iter().any(|i| self.proves_nonnegative(i)),
+                    }
+            })
     }
 
     /// Splits a parameter into `d` times a quotient plus a remainder, for each step `d` of a loop: `N - 6·(N/6)` then is the
@@ -357,24 +373,24 @@ impl<'k> Scope<'k> {
     }
 
     /// What is known of parameters and axes here; `None` if that contradicts itself, so that nothing is executed here.
-    fn facts(&self, given: &[Condition]) -> Option<Facts> {
+    fn facts(&self, given: &[Condition], view: View) -> Option<Facts> {
         let mut facts = self.kernel.facts.clone();
         for (axis, begin, end, step) in &self.bounds {
-            let symbol = Self::as_dim(&Index::axis(*axis));
-            let begin_dim = Self::as_dim(begin);
+            let symbol = self.as_dim(&Index::axis(*axis), view);
+            let begin_dim = self.as_dim(begin, view);
             let mut known = Vec::new();
             for begin in members(begin, |a| if let Atom::Max(m) = a { Some(m) } else { None }) {
-                known.push(Fact::new(symbol.clone(), Relation::Ge, Self::as_dim(&begin)));
+                known.push(Fact::new(symbol.clone(), Relation::Ge, self.as_dim(&begin, view)));
             }
             for end in members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None }) {
-                let end_dim = Self::as_dim(&end);
+                let end_dim = self.as_dim(&end, view);
                 if *step > 1 && facts.is_multiple(&(end_dim.clone() - begin_dim.clone()), *step) {
                     known.push(Fact::new(symbol.clone(), Relation::Le, end_dim - *step));
                 } else {
                     known.push(Fact::new(symbol.clone(), Relation::Lt, end_dim));
                 }
             }
-            if *step > 1 && facts.is_multiple(&begin_dim, *step) {
+            if view == View::Plain && *step > 1 && facts.is_multiple(&begin_dim, *step) {
                 known.push(Fact::new(symbol.modulo(&Dim::from(*step)), Relation::Eq, 0));
             }
             for fact in known {
@@ -383,7 +399,7 @@ impl<'k> Scope<'k> {
         }
         for c in given {
             let i = self.simplify(&self.kernel.resolve(&c.index));
-            let i = Self::as_dim(&i);
+            let i = self.as_dim(&i, view);
             facts.add(Fact::new(i.clone(), Relation::Ge, 0)).ok()?;
             facts.add(Fact::new(i, Relation::Lt, c.end.clone())).ok()?;
         }
@@ -391,20 +407,39 @@ impl<'k> Scope<'k> {
     }
 
     /// An index as an expression over symbols, one an axis.
-    fn as_dim(index: &Index) -> Dim {
+    fn as_dim(&self, index: &Index, view: View) -> Dim {
+        let members = |m: &[Index]| m.iter().map(|i| self.as_dim(i, view)).collect::<Vec<Dim>>();
         let mut sum = index.offset().clone();
         for (atom, c) in index.terms() {
             let value = match atom {
-                Atom::Axis(a) => Dim::symbol(format!("axis {}", a.0)),
-                Atom::Div(i, d) => Self::as_dim(i).floor_div(d),
-                Atom::Mod(i, d) => Self::as_dim(i).modulo(d),
-                Atom::Min(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO),
-                Atom::Max(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO),
+                Atom::Axis(a) => {
+                    let symbol = Dim::symbol(format!("axis {}", a.0));
+                    match self.bounds.iter().find(|(axis, ..)| axis == a) {
+                        Some((_, begin, _, step)) if view == View::Strided && *step > 1 => {
+                            self.as_dim(begin, view) + symbol * *step
+                        }
+                        _ => symbol,
+                    }
+                }
+                Atom::Div(i, d) => self.as_dim(i, view).floor_div(d),
+                Atom::Mod(i, d) => self.as_dim(i, view).modulo(d),
+                Atom::Min(m) => members(m).into_iter().reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO),
+                Atom::Max(m) => members(m).into_iter().reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO),
             };
             sum = sum + value * c.clone();
         }
         sum
     }
+}
+
+/// What the prover's symbol for an axis stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum View {
+    /// The axis.
+    Plain,
+    /// The number of the iteration, where the loop goes in steps: the axis is its begin plus steps. That says what
+    /// remainders the axis has, whatever its begin is.
+    Strided,
 }
 
 /// `axis < min(a, b) + c` says `axis < a + c` and `axis < b + c`; so does a maximum below.
