@@ -312,11 +312,53 @@ impl<'k> Scope<'k> {
         if self.within(&index, end) == Truth::Always {
             return true;
         }
-        [View::Plain, View::Strided].into_iter().any(|view| {
+        let by_facts = |view: View, prove: &dyn Fn(&Facts, &[Dim]) -> bool| {
             let Some(facts) = self.facts(given, view) else { return true };
             let value = self.as_dim(&index, view);
-            facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
-        })
+            prove(&facts, &[end.clone() - value.clone() - 1, value])
+        };
+        let by_loops = || {
+            let above = Index::constant(end.clone()) - 1 - index.clone();
+            [&above, &index].into_iter().all(|i| self.least_is_nonnegative(i, &self.bounds))
+        };
+        // From what is cheap and often enough to what is not.
+        by_facts(View::Plain, &all_nonnegative)
+            || by_loops()
+            || by_facts(View::Strided, &all_nonnegative)
+            || by_facts(View::Strided, &|facts, values| self.prove_by_parts(facts, values))
+    }
+
+    /// Whether an index is never negative in these loops: from the innermost outwards, each axis is replaced by the bound at
+    /// which the index is least. Any bound that holds will do, so of a minimum any member.
+    fn least_is_nonnegative(&self, index: &Index, loops: &[(AxisId, Index, Index, i64)]) -> bool {
+        let index = self.simplify(index);
+        if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
+            return true;
+        }
+        let Some(((axis, begin, end, step), outer)) = loops.split_last() else {
+            let (facts, values) = (&self.kernel.facts, [self.as_dim(&index, View::Plain)]);
+            return all_nonnegative(facts, &values) || self.prove_by_parts(facts, &values);
+        };
+        let along = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis)).map(|(_, c)| c.as_const());
+        let with = |c: i64, bound: Index| {
+            let replaced = index.clone() + (bound - Index::axis(*axis)) * c;
+            self.least_is_nonnegative(&replaced, outer)
+        };
+        match along {
+            None => self.least_is_nonnegative(&index, outer),
+            Some(None) => false,
+            Some(Some(c)) if c > 0 => {
+                let begins = members(begin, |a| if let Atom::Max(m) = a { Some(m) } else { None });
+                begins.into_iter().any(|begin| with(c, begin))
+            }
+            Some(Some(c)) => {
+                let ends = members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None });
+                ends.into_iter().any(|end| {
+                    let whole = self.divides(&(end.clone() - begin.clone()), *step);
+                    with(c, end - if whole { *step } else { 1 })
+                })
+            }
+        }
     }
 
     /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
@@ -326,8 +368,8 @@ impl<'k> Scope<'k> {
             return true;
         }
         let Some(facts) = self.facts(&[], View::Plain) else { return true };
-        let value = self.as_dim(&index, View::Plain);
-        if facts.is_nonnegative(&value) || self.proves_nonnegative_by_parts(&facts, &value) {
+        let values = [self.as_dim(&index, View::Plain)];
+        if all_nonnegative(&facts, &values) || self.least_is_nonnegative(&index, &self.bounds) {
             return true;
         }
         // Term by term.
@@ -343,33 +385,51 @@ impl<'k> Scope<'k> {
             })
     }
 
-    /// Splits a parameter into `d` times a quotient plus a remainder, for each step `d` of a loop: `N - 6·(N/6)` then is the
-    /// remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind.
-    fn proves_nonnegative_by_parts(&self, facts: &Facts, value: &Dim) -> bool {
-        let mut steps = BTreeSet::new();
+    /// Whether all these are never negative, which the facts as they are do not show.
+    ///
+    /// A parameter is split into `d` times a quotient plus a remainder, for each step `d` of a loop: `N - 6·(N/6)` then is
+    /// the remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind, and, where
+    /// tiles were counted by rounding up, of that kind in `N + 15`.
+    fn prove_by_parts(&self, facts: &Facts, values: &[Dim]) -> bool {
+        // Rounding up by 1 is rounding down.
+        let mut steps = BTreeSet::from([1]);
         self.kernel.visit(&mut |node| {
             if let Node::For(f) = node {
                 steps.insert(f.step);
             }
         });
         let mut symbols = BTreeSet::new();
-        value.visit_symbols(&mut |s| {
-            symbols.insert(s.clone());
+        for (_, begin, end, _) in &self.bounds {
+            [begin, end].into_iter().for_each(|i| {
+                i.visit_parameters(&mut |s| {
+                    symbols.insert(s.clone());
+                });
+            });
+        }
+        values.iter().for_each(|v| {
+            v.visit_symbols(&mut |s| {
+                symbols.insert(s.clone());
+            });
         });
         let quotient = Dim::symbol("quotient of a parameter");
         let remainder = Dim::symbol("remainder of a parameter");
-        let attempt = |symbol: &Symbol, d: i64| {
-            let whole = quotient.clone() * d + remainder.clone();
+        let attempt = |symbol: &Symbol, d: i64, more: i64| {
+            let whole = quotient.clone() * d + remainder.clone() - more;
             let split = |dim: &Dim| dim.substitute(&|s| (s == symbol).then(|| whole.clone()));
             let mut parts = Facts::new();
             parts.add(Fact::new(remainder.clone(), Relation::Lt, d)).ok()?;
+            parts.add(Fact::new(whole.clone(), Relation::Ge, 0)).ok()?;
             for fact in facts.written() {
                 parts.add(Fact::new(split(&fact.left), fact.relation, split(&fact.right))).ok()?;
             }
-            Some(parts.is_nonnegative(&split(value)))
+            Some(all_nonnegative(&parts, &values.iter().map(split).collect::<Vec<Dim>>()))
         };
-        let mut pairs = symbols.iter().flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
-        pairs.any(|(symbol, d)| attempt(symbol, d) == Some(true))
+        let is_axis = |s: &Symbol| s.name().starts_with(AXIS_SYMBOL);
+        let parameters = symbols.iter().filter(|s| !is_axis(s));
+        let pairs = parameters.flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
+        let mut tries =
+            pairs.flat_map(|(s, d)| steps.iter().filter(move |m| **m < d).map(move |m| (s, d, m - 1)));
+        tries.any(|(symbol, d, more)| attempt(symbol, d, more) == Some(true))
     }
 
     /// What is known of parameters and axes here; `None` if that contradicts itself, so that nothing is executed here.
@@ -413,7 +473,7 @@ impl<'k> Scope<'k> {
         for (atom, c) in index.terms() {
             let value = match atom {
                 Atom::Axis(a) => {
-                    let symbol = Dim::symbol(format!("axis {}", a.0));
+                    let symbol = Dim::symbol(format!("{AXIS_SYMBOL}{}", a.0));
                     match self.bounds.iter().find(|(axis, ..)| axis == a) {
                         Some((_, begin, _, step)) if view == View::Strided && *step > 1 => {
                             self.as_dim(begin, view) + symbol * *step
@@ -431,6 +491,13 @@ impl<'k> Scope<'k> {
         sum
     }
 }
+
+fn all_nonnegative(facts: &Facts, values: &[Dim]) -> bool {
+    values.iter().all(|v| facts.is_nonnegative(v))
+}
+
+/// What the names of the prover's symbols for axes begin with; no parameter is called so in a text without quotes.
+const AXIS_SYMBOL: &str = "axis ";
 
 /// What the prover's symbol for an axis stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

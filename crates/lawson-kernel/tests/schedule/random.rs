@@ -68,7 +68,7 @@ fn directive(r: &mut Random, kernel: &Kernel) -> String {
 fn random_schedules_compute_the_same() {
     let mut r = Random(0x853c_49e6_748f_ea9b);
     let (mut applied, mut verified, mut unproven) = (0, 0, 0);
-    for _ in 0..1500 {
+    for _ in 0..500 {
         let (plain, parameters) = kernel(&mut r);
         let expected = run(&plain, &parameters);
         let mut k = plain.clone();
@@ -100,7 +100,7 @@ fn random_schedules_compute_the_same() {
         }
     }
     assert!(
-        applied > 3000 && verified > 2500 && unproven < applied / 100,
+        applied > 1000 && verified > 900 && unproven < applied / 100,
         "{applied} directives were applied, {verified} kernels verified, {unproven} not proven"
     );
 }
