@@ -3,7 +3,8 @@
 //! This crate is an inner part of Lawson; depend on `lawson` instead, which alone is public API.
 //!
 //! A [`Kernel`] is a tree of loops with stages at the leaves (`tree.rs`); stages compute scalar expressions
-//! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`).
+//! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`). A [`Schedule`] says how it is
+//! executed (`schedule/`), [`verify()`] checks it (`verify/`), and it has a text form that comes back (`text/`).
 
 pub mod buffer;
 pub mod build;

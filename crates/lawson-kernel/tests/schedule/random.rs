@@ -1,4 +1,4 @@
-//! Random schedules: whatever is not refused computes the same.
+//! Random schedules: whatever is not refused computes the same. Random changes: whatever the verifier accepts stays in bounds.
 
 use crate::kernels::{convolution, matmul, scale};
 use crate::run::run;
@@ -103,4 +103,55 @@ fn random_schedules_compute_the_same() {
         applied > 1000 && verified > 900 && unproven < applied / 100,
         "{applied} directives were applied, {verified} kernels verified, {unproven} not proven"
     );
+}
+
+/// The text with one of its whole numbers, after the declarations, changed by one.
+fn changed(r: &mut Random, text: &str) -> String {
+    let begin = text.find("\n  for ").unwrap_or(0);
+    let numbers: Vec<(usize, &str)> = text[begin..]
+        .match_indices(|c: char| c.is_ascii_digit())
+        .map(|(i, d)| (begin + i, d))
+        .filter(|(i, _)| {
+            // Alone: not a part of a name, a longer number or a float.
+            let beside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '.');
+            !beside(text[..*i].chars().next_back()) && !beside(text[i + 1..].chars().next())
+        })
+        .collect();
+    if numbers.is_empty() {
+        return text.to_string();
+    }
+    let (at, digit) = *r.pick(&numbers);
+    let value: i64 = digit.parse().unwrap();
+    let other = if r.below(2) == 0 { value + 1 } else { (value - 1).abs() };
+    format!("{}{other}{}", &text[..at], &text[at + 1..])
+}
+
+#[test]
+fn whatever_is_verified_stays_in_bounds() {
+    let mut r = Random(0x2545_f491_4f6c_dd1d);
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..400 {
+        let (mut k, parameters) = kernel(&mut r);
+        for _ in 0..3 {
+            let mut next = k.clone();
+            let schedule = directive(&mut r, &k).parse::<Schedule>();
+            if schedule.is_ok_and(|s| s.apply(&mut next).is_ok()) && verify(&next).is_ok() {
+                k = next;
+            }
+        }
+        let text = k.to_string();
+        for _ in 0..5 {
+            let Ok(other) = Kernel::parse(&changed(&mut r, &text)) else { continue };
+            if verify(&other).is_err() {
+                refused += 1;
+                continue;
+            }
+            accepted += 1;
+            if let Err(panic) = catch_unwind(|| run(&other, &parameters)) {
+                let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                assert!(!message.contains("is outside"), "{other}{parameters:?}\n{message}");
+            }
+        }
+    }
+    assert!(accepted > 400 && refused > 400, "{accepted} accepted, {refused} refused");
 }
