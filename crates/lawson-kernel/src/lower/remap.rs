@@ -5,10 +5,13 @@ use crate::expr::{Condition, Expr, ExprId, Guard, Load};
 use crate::index::Index;
 use crate::tree::{Kernel, Node};
 
+/// An access written another way.
+pub(super) type Access<'a> = &'a dyn Fn(BufferId, &[Index]) -> (BufferId, Vec<Index>);
+
 /// How accesses and other indices are rewritten.
 pub(super) struct Remap<'a> {
     /// A buffer and the index at which it is read, written or prefetched.
-    pub(super) access: &'a dyn Fn(BufferId, &[Index]) -> (BufferId, Vec<Index>),
+    pub(super) access: Access<'a>,
     /// Any other index: bounds of loops, conditions, indices as numbers.
     pub(super) index: &'a dyn Fn(&Index) -> Index,
 }
