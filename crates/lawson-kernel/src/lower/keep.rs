@@ -6,7 +6,7 @@
 
 use super::pattern::is_accumulated;
 use super::view;
-use super::walk::{Indices, Kept, KeptDim, Purpose, Walk};
+use super::walk::{Indices, Kept, KeptDim, Purpose, Walk, name_of};
 use crate::buffer::Level;
 use crate::build::store;
 use crate::expr::{Condition, ExprId};
@@ -175,7 +175,15 @@ impl<'g> Walk<'g> {
         let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
         let open = fixed.into_iter().chain(kept_given.iter().map(|c| &c.index));
         let depth = self.depth(open).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
-        let kept = self.add_scratch(v, index, &inner, kept_given)?;
+        let Some(kept) = self.add_scratch(v, index, &inner, kept_given)? else {
+            return match work {
+                None => Ok(None),
+                Some(_) => Err(Refused::Unbounded {
+                    value: self.graph.value_name(v),
+                    ty: self.graph.ty(v).to_string(),
+                }),
+            };
+        };
         if work.is_none() && given.is_empty() && self.passes_once(depth, v, index, &inner)? {
             let value = self.compute(v, node, index.to_vec(), &[])?;
             let Some(places) = self.places(&kept, index, given) else { return Ok(None) };
@@ -262,15 +270,16 @@ impl<'g> Walk<'g> {
         self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
     }
 
+    /// Scratch for the dimensions of a value that are not fixed; `None` if one has no upper bound.
     fn add_scratch(
         &mut self,
         v: ValueId,
         index: &[Index],
         inner: &[bool],
         given: Vec<Condition>,
-    ) -> Result<Kept, Refused> {
+    ) -> Result<Option<Kept>, Refused> {
         let ty = self.ty(v)?;
-        let mut dims = Vec::new();
+        let mut sizes = Vec::new();
         let mut kept = Vec::new();
         for (d, i) in index.iter().enumerate() {
             if !inner[d] {
@@ -280,21 +289,22 @@ impl<'g> Walk<'g> {
             let row = i.as_axis().filter(|a| self.purpose(*a) == Some(Purpose::BlockRows));
             match self.blocks().filter(|_| row.is_some()) {
                 Some((axis, rows, _)) => {
-                    dims.push(Dim::from(rows));
+                    sizes.push(rows);
                     kept.push(KeptDim::From(Index::axis(axis)));
                 }
                 None => {
-                    dims.push(ty.shape[d].clone());
+                    let Some(size) = self.graph.facts().bounds(&ty.shape[d]).1 else { return Ok(None) };
+                    sizes.push(size.max(0));
                     kept.push(KeptDim::From(Index::from(0)));
                 }
             }
         }
-        let size: Dim = dims.iter().cloned().product();
-        let bytes = self.graph.facts().bounds(&size).1.map(|n| n.saturating_mul(ty.dtype.bits() as i64 / 8));
+        let bytes = sizes.iter().try_fold(ty.dtype.bits() as i64 / 8, |n, s| n.checked_mul(*s));
         let level = if bytes.is_some_and(|b| b <= L1_BYTES) { Level::L1 } else { Level::L2 };
-        let name = format!("keep{}", v.index());
+        let dims: Vec<Dim> = sizes.into_iter().map(Dim::from).collect();
+        let name = format!("{}_kept", name_of(self.graph, v));
         let buffer = self.kernel.scratch(&name, ty.dtype, &dims, level);
-        Ok(Kept { buffer, dims: kept, given })
+        Ok(Some(Kept { buffer, dims: kept, given }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The nest of a group: loops over the elements of its outputs, with everything that they need inside.
 
 use super::pattern::Patterns;
-use super::walk::{Purpose, Walk};
+use super::walk::{Purpose, Walk, name_of};
 use super::{Lowered, Options, Rows};
 use crate::buffer::Role;
 use crate::build::store;
@@ -73,13 +73,6 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
     kernel.body = walk.frames.pop().map_or_else(Vec::new, |f| f.nodes);
     mark_parallel(&mut kernel);
     Ok(Lowered { kernel, inputs, outputs: group.outputs.clone() })
-}
-
-fn name_of(graph: &Graph, v: ValueId) -> String {
-    match &graph.value(v).name {
-        Some(name) => name.to_string(),
-        None => format!("v{}", v.index()),
-    }
 }
 
 /// The outermost loops of a kernel with scratch are shared among the team, down to the one in which scratch is filled:
