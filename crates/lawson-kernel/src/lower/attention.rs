@@ -232,7 +232,8 @@ impl Emit {
     fn key_loop(&mut self, begin: Index, end: Index, diagonal: Diagonal) -> Node {
         let block = self.k.add_axis("keys");
         let width = self.blocks.keys;
-        let last = (Index::axis(block) + width).min(end.clone());
+        // That `end` is no more than all keys follows, but not for every prover.
+        let last = (Index::axis(block) + width).min(end.clone()).min(Index::constant(self.keys.clone()));
         let body = vec![
             self.scores_of(Index::axis(block), last.clone(), diagonal),
             self.raise(Index::axis(block), last.clone()),

@@ -39,11 +39,11 @@ impl<'g> Walk<'g> {
                 KeptDim::From(base) if base.is(0) => places.push(i.clone()),
                 // Scratch holds the rows of the block alone.
                 KeptDim::From(base) => {
-                    let axis = i.as_axis()?;
-                    if self.purpose(axis) != Some(Purpose::BlockRows) {
+                    let row = i.clone() - base.clone();
+                    if self.purpose(row.as_axis()?) != Some(Purpose::BlockRows) {
                         return None;
                     }
-                    places.push(i.clone() - base.clone());
+                    places.push(row);
                 }
             }
         }
@@ -162,7 +162,8 @@ impl<'g> Walk<'g> {
         });
         let about_fixed = |c: &&Condition| axes.iter().any(|a| c.index.mentions(*a));
         let kept_given: Vec<Condition> = given.iter().filter(about_fixed).cloned().collect();
-        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)))
+        let is_outer = |p: Purpose| !is_inner(p) && p != Purpose::Blocks;
+        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, is_outer))
             || kept_given.iter().any(|c| self.mentions(&c.index, is_inner));
         if mixed {
             return match work {
@@ -242,7 +243,7 @@ impl<'g> Walk<'g> {
         for (d, dim) in kept.dims.iter().enumerate() {
             let KeptDim::From(base) = dim else { continue };
             own[d] = match self.blocks().filter(|_| !base.is(0)) {
-                Some(b) => Index::axis(self.open_block_rows(&b)),
+                Some(b) => self.open_block_rows(&b),
                 None if shape[d].is(1) => Index::from(0),
                 None => Index::axis(self.open("s", shape[d].clone(), Purpose::Elements)),
             };
@@ -263,11 +264,10 @@ impl<'g> Walk<'g> {
         heads.filter(|h| h.purpose == Purpose::Blocks).map(|h| (h.axis, h.step, h.end.clone())).next()
     }
 
-    /// Opens the loop over the rows of a block.
-    pub(super) fn open_block_rows(&mut self, (axis, rows, end): &(AxisId, i64, Index)) -> AxisId {
-        let last = (Index::axis(*axis) + *rows).min(end.clone());
-        let kind = crate::tree::Kind::Serial;
-        self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
+    /// Opens the loop over the rows of a block; gives the row.
+    pub(super) fn open_block_rows(&mut self, (block, rows, end): &(AxisId, i64, Index)) -> Index {
+        let count = Index::from(*rows).min(end.clone() - *block);
+        Index::axis(*block) + self.open("i", count, Purpose::BlockRows)
     }
 
     /// Scratch for the dimensions of a value that are not fixed; `None` if one has no upper bound.
@@ -286,8 +286,8 @@ impl<'g> Walk<'g> {
                 kept.push(KeptDim::At(i.clone()));
                 continue;
             }
-            let row = i.as_axis().filter(|a| self.purpose(*a) == Some(Purpose::BlockRows));
-            match self.blocks().filter(|_| row.is_some()) {
+            let is_row = self.mentions(i, |p| p == Purpose::BlockRows);
+            match self.blocks().filter(|_| is_row) {
                 Some((axis, rows, _)) => {
                     sizes.push(rows);
                     kept.push(KeptDim::From(Index::axis(axis)));
