@@ -162,8 +162,8 @@ impl<'g> Walk<'g> {
         });
         let about_fixed = |c: &&Condition| axes.iter().any(|a| c.index.mentions(*a));
         let kept_given: Vec<Condition> = given.iter().filter(about_fixed).cloned().collect();
-        let is_outer = |p: Purpose| !is_inner(p) && p != Purpose::Blocks;
-        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, is_outer))
+        let is_mixed = |i: &Index| !self.is_block_row(i) && self.mentions(i, |p| p != Purpose::Terms);
+        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && is_mixed(i))
             || kept_given.iter().any(|c| self.mentions(&c.index, is_inner));
         if mixed {
             return match work {
@@ -173,7 +173,7 @@ impl<'g> Walk<'g> {
         }
         let blocks =
             self.frames.iter().position(|f| f.head.as_ref().is_some_and(|h| h.purpose == Purpose::Blocks));
-        let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
+        let by_block = index.iter().zip(&inner).any(|(i, inner)| *inner && self.is_block_row(i));
         let open = fixed.into_iter().chain(kept_given.iter().map(|c| &c.index));
         let depth = self.depth(open).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
         let Some(kept) = self.add_scratch(v, index, &inner, kept_given)? else {
@@ -264,6 +264,12 @@ impl<'g> Walk<'g> {
         heads.filter(|h| h.purpose == Purpose::Blocks).map(|h| (h.axis, h.step, h.end.clone())).next()
     }
 
+    /// Whether an index is a row of the block: the first one's and the number of one in it.
+    fn is_block_row(&self, index: &Index) -> bool {
+        let number = self.blocks().and_then(|(block, ..)| (index.clone() - block).as_axis());
+        number.is_some_and(|a| self.purpose(a) == Some(Purpose::BlockRows))
+    }
+
     /// Opens the loop over the rows of a block; gives the row.
     pub(super) fn open_block_rows(&mut self, (block, rows, end): &(AxisId, i64, Index)) -> Index {
         let count = Index::from(*rows).min(end.clone() - *block);
@@ -286,8 +292,7 @@ impl<'g> Walk<'g> {
                 kept.push(KeptDim::At(i.clone()));
                 continue;
             }
-            let is_row = self.mentions(i, |p| p == Purpose::BlockRows);
-            match self.blocks().filter(|_| is_row) {
+            match self.blocks().filter(|_| self.is_block_row(i)) {
                 Some((axis, rows, _)) => {
                     sizes.push(rows);
                     kept.push(KeptDim::From(Index::axis(axis)));
