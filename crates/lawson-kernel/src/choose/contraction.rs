@@ -13,7 +13,7 @@ use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Role};
 use crate::expr::ExprId;
 use crate::schedule::{Directive, Tail};
-use crate::tree::{AccId, For, Kind, Node};
+use crate::tree::{AccId, For, Kind, Node, Store};
 
 /// A tile of outputs: so many rows of so many vectors.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -169,6 +169,10 @@ impl<'k> Chooser<'k> {
                     sum += cost(rest, width);
                 }
                 sum *= panels;
+                // Rows that the tile does not divide need code of their own, and decisions when running.
+                if rest > 0 {
+                    sum *= 1.03;
+                }
                 if sum < best.0 * 0.999 {
                     best = (sum, Tile { rows: height, vectors: width });
                 }
@@ -286,6 +290,9 @@ impl<'k> Chooser<'k> {
                 Some(c) => {
                     let tiles = (c + tile.rows - 1) / tile.rows;
                     let shares = if panels * other_shares(n, &others) >= 16 { 2 } else { 8 };
+                    // As many shares, or somewhat more, as divide the rows evenly.
+                    let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
+                    let shares = even.unwrap_or(shares).min(tiles.max(1));
                     (tiles + shares - 1) / shares * tile.rows
                 }
                 None => 8 * tile.rows,
@@ -372,15 +379,40 @@ impl<'k> Chooser<'k> {
         out
     }
 
+    /// The loops from an accumulation to its step, with the stages that stand beside the step.
+    fn visited(body: &'k [Node], acc: AccId) -> Option<(Vec<&'k For>, Vec<ExprId>, Vec<&'k Store>)> {
+        if let [Node::For(f)] = body {
+            let (mut loops, values, stages) = Self::visited(&f.body, acc)?;
+            loops.insert(0, f);
+            return Some((loops, values, stages));
+        }
+        let mut values = Vec::new();
+        let mut stages = Vec::new();
+        for node in body {
+            match node {
+                Node::Step { acc: a, values: v } if *a == acc => values.extend(v),
+                Node::Store(s) => {
+                    values.push(s.value);
+                    stages.push(s);
+                }
+                _ => return None,
+            }
+        }
+        Some((Vec::new(), values, stages))
+    }
+
     /// A reduction that stands by itself: vectors along what is summed.
     pub(super) fn reduction(&mut self, acc: AccId, body: &'k [Node]) {
-        let Some((summed, values)) = Self::summed(body, acc) else {
+        let Some((summed, values, stages)) = Self::visited(body, acc) else {
             return self.nodes(body, Position::Inside);
         };
-        let reads = loads(self.kernel, values);
+        let reads = loads(self.kernel, &values);
+        let written = |s: &&Store| self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+        let writes: Vec<_> = stages.iter().map(written).collect();
         let fits = |f: &&&For| {
             f.begin.is(0)
                 && f.step == 1
+                && writes.iter().all(|w| stride(w, f.axis) == Stride::Known(1))
                 && reads.iter().all(|r| matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1)))
                 && reads.iter().any(|r| stride(&r.offset, f.axis) == Stride::Known(1))
                 && reads.iter().flat_map(|r| &r.guard).all(|g| !g.mentions(f.axis))
