@@ -10,9 +10,9 @@
 
 use super::stride::{Access, Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
-use crate::buffer::{Layout, Role};
+use crate::buffer::{Layout, Level, Role};
 use crate::expr::ExprId;
-use crate::schedule::{Directive, Tail};
+use crate::schedule::{Directive, PackLayout, Tail};
 use crate::tree::{AccId, For, Kind, Node, Store};
 
 /// A tile of outputs: so many rows of so many vectors.
@@ -73,7 +73,7 @@ impl<'k> Chooser<'k> {
             self.tile(extent(v), rows.map(|r| extent(n.loops[r])), &reads, v, rows.map(|r| n.loops[r]));
         self.lay_out(&reads, n, v, &summed, tile);
         self.order_sums(&reads, &summed, v);
-        self.tiles(n, vector, rows, tile, position, &reads, &summed, stages);
+        self.tiles(n, vector, rows, tile, position, &reads, &summed);
         true
     }
 
@@ -259,14 +259,12 @@ impl<'k> Chooser<'k> {
         position: Position,
         reads: &[Access],
         summed: &[&'k For],
-        stages: &'k [Node],
     ) {
         let lanes = self.machine.lanes;
         let v = n.loops[vector];
         let width = tile.vectors * lanes;
         let v_name = self.name(v);
         let others: Vec<usize> = (0..n.loops.len()).filter(|i| *i != vector && Some(*i) != rows).collect();
-        let other_names: Vec<String> = others.iter().map(|i| self.name(n.loops[*i])).collect();
         let sum_bytes: i64 = summed.iter().map(|f| extent(f).unwrap_or(256)).product::<i64>() * width * 4;
         let panels = extent(v).map_or(8, |c| (c + width - 1) / width);
         // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
@@ -281,15 +279,21 @@ impl<'k> Chooser<'k> {
             let [a, b] = self.split(&v_name, width, Tail::Clip);
             (Some(a), b)
         };
-        // Blocks of rows: shares of the team, and what is gone through for one panel.
+        let packed = self.packed(position, reads, n, v, rows, j0.as_deref());
+        let guarded = self.guards(n, v, rows, reads, summed);
+        // Blocks of rows: shares of the team, and what is gone through for one panel. Where the other loops give shares enough, or a
+        // panel is packed first, or tiles at the edges are to be told apart, rows stay together.
         let (mut i0, mut i1) = (None, row_name.clone());
-        if let (Some(name), Some(r)) = (&row_name, rows) {
+        let shares = panels * other_shares(n, &others);
+        if let (Some(name), Some(r), Position::Root) = (&row_name, rows, position)
+            && packed.is_empty()
+            && !(guarded.peel && shares >= 8)
+        {
             let count = extent(n.loops[r]);
-            let wants = position == Position::Root;
             let block = match count {
                 Some(c) => {
                     let tiles = (c + tile.rows - 1) / tile.rows;
-                    let shares = if panels * other_shares(n, &others) >= 16 { 2 } else { 8 };
+                    let shares = if shares >= 16 { 2 } else { 8 };
                     // As many shares, or somewhat more, as divide the rows evenly.
                     let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
                     let shares = even.unwrap_or(shares).min(tiles.max(1));
@@ -297,21 +301,35 @@ impl<'k> Chooser<'k> {
                 }
                 None => 8 * tile.rows,
             };
-            if wants && count.is_none_or(|c| block < c) {
+            if count.is_none_or(|c| block < c) {
                 let [a, b] = self.split(name, block.max(tile.rows), Tail::Clip);
                 (i0, i1) = (Some(a), Some(b));
             }
         }
-        let mut order: Vec<String> = other_names.clone();
-        let mut parallel: Vec<String> = other_names;
-        if panel_first {
+        // Loops that choose another panel are outermost; then panels or what uses them, by what stays in the second cache.
+        let (choosing, using): (Vec<usize>, Vec<usize>) = others.iter().partition(|i| {
+            reads.iter().any(|r| {
+                stride(&r.offset, v.axis) != Stride::None
+                    && stride(&r.offset, n.loops[**i].axis) != Stride::None
+            })
+        });
+        let names = |l: &[usize]| l.iter().map(|i| self.name(n.loops[*i])).collect::<Vec<String>>();
+        let mut order: Vec<String> = names(&choosing);
+        if panel_first || !packed.is_empty() {
             order.extend(j0.clone());
+            order.extend(names(&using));
             order.extend(i0.clone());
         } else {
+            order.extend(names(&using));
             order.extend(i0.clone());
             order.extend(j0.clone());
         }
-        parallel.extend(order.iter().filter(|x| Some(*x) == j0.as_ref() || Some(*x) == i0.as_ref()).cloned());
+        let parallel: Vec<String> = if packed.is_empty() {
+            order.clone()
+        } else {
+            let last = order.iter().position(|x| Some(x) == j0.as_ref()).unwrap_or(0);
+            order[..=last].to_vec()
+        };
         order.extend(i1.clone());
         order.push(j1.clone());
         let natural: Vec<String> = n.loops.iter().map(|f| self.name(f)).collect();
@@ -323,8 +341,16 @@ impl<'k> Chooser<'k> {
                 self.execute(&p, Kind::Parallel);
             }
         }
+        for (buffer, dense) in packed {
+            let Some(at) = j0.clone() else { continue };
+            let (layout, level) = (PackLayout::RowMajor, Level::L2);
+            self.choice.schedule.0.push(Directive::Pack { buffer: buffer.clone(), at, layout, level });
+            let copied = format!("{buffer}.{dense}");
+            let [jam, lane] = self.split(&copied, lanes, Tail::Cover);
+            self.execute(&jam, Kind::Jam);
+            self.execute(&lane, Kind::Vector(lanes as u32));
+        }
         let [jam, lane] = self.split(&j1, lanes, Tail::Cover);
-        let guarded = self.guards(n, v, rows, reads, summed);
         if let Some(i1) = &i1 {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(i1, tile.rows, tail);
@@ -342,7 +368,47 @@ impl<'k> Chooser<'k> {
         }
         self.execute(&jam, Kind::Jam);
         self.execute(&lane, Kind::Vector(lanes as u32));
-        let _ = stages;
+    }
+
+    /// Operands that come when running and are read for many rows: their panels are copied side by side first, because rows a
+    /// page apart share few sets of the caches. Gives the buffers and, of each, the dimension along the vector.
+    fn packed(
+        &self,
+        position: Position,
+        reads: &[Access],
+        n: &Nest<'k>,
+        v: &For,
+        rows: Option<usize>,
+        j0: Option<&str>,
+    ) -> Vec<(String, usize)> {
+        let mut out = Vec::new();
+        let many = rows.is_some_and(|r| extent(n.loops[r]).is_none_or(|c| c >= 32));
+        if position != Position::Root || j0.is_none() || !many {
+            return out;
+        }
+        for a in reads {
+            let b = self.kernel.buffer(a.buffer);
+            let crate::expr::Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
+            let known = b.dims.iter().all(|d| d.as_const().is_some());
+            let row = rows.map(|r| n.loops[r].axis);
+            if self.freedom.constants.contains(&a.buffer)
+                || b.role != Role::Input
+                || load.guard.is_some()
+                || !known
+                || stride(&a.offset, v.axis) != Stride::Known(1)
+                || row.is_some_and(|r| stride(&a.offset, r) != Stride::None)
+                || out.iter().any(|(name, _)| *name == b.name)
+            {
+                continue;
+            }
+            let along: Vec<usize> = (0..load.index.len())
+                .filter(|d| self.kernel.resolve(&load.index[*d]).mentions(v.axis))
+                .collect();
+            if let [d] = along.as_slice() {
+                out.push((b.name.clone(), *d));
+            }
+        }
+        out
     }
 
     /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis
