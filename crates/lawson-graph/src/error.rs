@@ -422,6 +422,10 @@ codes! {
         "The direct evaluator of kernels found a read or write outside a buffer, a read of what nobody wrote, or iterations of a parallel loop that get in each other's way. The message names the buffer, the index and the values of the axes. Kernels that Lawson makes never do this; one written by hand may.";
     "E0822" NotLowered "a part of a graph cannot become one kernel"
         "The message says which operator or which shape of group is not supported, and why. Lower its operators apart, or leave that one to the reference interpreter.";
+    "E0841" NotEmitted "a kernel cannot be written for a target"
+        "The message says what the target lacks: a dtype, wider indices, memory for scratch. Run that kernel on another target, or change its schedule.";
+    "E0842" Device "a device is missing or failed"
+        "No adapter was found, or the driver refused what it was given. On Debian, `mesa-vulkan-drivers` is a driver that runs on any machine.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
 }

@@ -1,0 +1,1 @@
+//! A device found by `wgpu`, and kernels run on it.
