@@ -36,4 +36,5 @@ pub mod wgsl;
 mod word;
 
 
+pub use gpu::Gpu;
 pub use opcode::{Capabilities, Fused, Listing, OpCode};

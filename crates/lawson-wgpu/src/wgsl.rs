@@ -29,7 +29,7 @@ pub fn text(listing: &Listing) -> String {
     }
     out += "}\n@group(0) @binding(0) var<uniform> parameters: Parameters;\n";
     if listing.spilled > 0 {
-        let binding = dialect.memory.values().filter(|m| matches!(m.lies, Lies::Buffer(..))).count() + 1;
+        let binding = dialect.memory.values().filter(|m| matches!(m.lies, Lies::Buffer(_))).count() + 1;
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
     }
@@ -75,7 +75,7 @@ struct Memory {
 
 #[derive(Clone, Copy)]
 enum Lies {
-    Buffer(Element, Access),
+    Buffer(Element),
     Private,
     /// In the member's part of the spill buffer.
     Spilled(u32),
@@ -197,7 +197,7 @@ impl Dialect<'_> {
             self.line(&format!("  atomicOr(&{name}[at >> 2u], u32(value) << shift);"));
             self.line("}");
         }
-        self.memory.insert(memory.0, Memory { name, ty, lies: Lies::Buffer(element, access) });
+        self.memory.insert(memory.0, Memory { name, ty, lies: Lies::Buffer(element) });
     }
 
     /// Members share the iterations: each takes every so many-th, and finds the axes from its number.
@@ -247,7 +247,7 @@ impl Dialect<'_> {
     fn load(&mut self, memory: MemoryId, at: &Word) -> String {
         let place = self.element(memory, at);
         match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte, _))) => {
+            Some((name, _, Lies::Buffer(Element::Byte))) => {
                 let name = name.clone();
                 format!("load_{name}({})", self.word(at))
             }
@@ -260,7 +260,7 @@ impl Dialect<'_> {
     fn store(&mut self, memory: MemoryId, at: &Word, value: ValueId) {
         let place = self.element(memory, at);
         let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte, _))) => {
+            Some((name, _, Lies::Buffer(Element::Byte))) => {
                 let name = name.clone();
                 format!("store_{name}({}, {value});", self.word(at))
             }
