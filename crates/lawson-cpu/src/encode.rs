@@ -80,6 +80,11 @@ impl Encoder<'_> {
                 }
             }
         }
+        let streams = |line: &Line| matches!(line, Line::Op(Op::Store { shape: Shape::Stream, .. }));
+        if self.code.lines.iter().any(streams) {
+            // Stores past the caches are not ordered by themselves.
+            self.push(Inst::Plain(Plain::Sfence));
+        }
         self.push(Inst::Plain(Plain::Vzeroupper));
         self.push(Inst::Lea { dst: Gpr::RSP, src: Mem::base(Gpr::RBP).offset(-8 * saved.len() as i64) });
         for dst in saved.iter().rev() {

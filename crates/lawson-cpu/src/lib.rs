@@ -12,6 +12,8 @@ mod encode;
 mod error;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod exec;
+#[cfg(all(unix, target_arch = "x86_64"))]
+pub mod executable;
 mod kernel;
 mod lower;
 pub mod memory;

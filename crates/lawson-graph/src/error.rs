@@ -340,10 +340,10 @@ codes! {
         "The message lists what is known and, where one is near, what may have been meant.";
     "E0114" Fact "a fact contradicts another, or says nothing that Lawson can use"
         "Facts are comparisons of dimension expressions: `N >= 1`, `N % 8 == 0`, `N == 2*M`, `N <= 4096`.";
-    "E0201" Syntax "the text is not a Lawson graph"
-        "The place shows the line and the column. `docs/text-form.md` has the grammar.";
+    "E0201" Syntax "the text does not follow the text form"
+        "The place shows the line and the column. `docs/text-form.md` has the grammar of graphs, `docs/kernel-form.md` that of kernels and schedules.";
     "E0202" Version "the text has a version that this Lawson does not read"
-        "The first line of a text is `lawson 1`.";
+        "The first line of a graph is `lawson 1`, that of a kernel `lawson-kernel 1`.";
     "E0203" TypeMismatch "the type written differs from the type that follows"
         "Types after results are optional; where they stand they are checked against what the operator yields.";
     "E0204" Literal "a literal does not fit its dtype or shape"

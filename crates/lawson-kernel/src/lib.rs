@@ -3,21 +3,36 @@
 //! This crate is an inner part of Lawson; depend on `lawson` instead, which alone is public API.
 //!
 //! A [`Kernel`] is a tree of loops with stages at the leaves (`tree.rs`); stages compute scalar expressions
-//! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`).
+//! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`). Graphs become kernels by
+//! [`lower`], in groups that [`partition`] finds; a [`Schedule`] says how a kernel is executed, and [`choose`] finds one
+//! from the [`machine`] model. [`compile`] puts these together into a [`Plan`]. [`verify`] checks kernels, [`eval`] runs them
+//! slowly, [`text`] prints and reads them.
 
 pub mod buffer;
 pub mod build;
+pub mod choose;
+pub mod compile;
 pub mod eval;
 pub mod expr;
+pub mod group;
 pub mod index;
+pub mod lower;
+pub mod machine;
 pub mod math;
+pub mod pack;
+pub mod partition;
+pub mod plan;
 pub mod range;
 pub mod schedule;
+pub mod text;
 pub mod tree;
+pub mod verify;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
+pub use group::{Group, Refused};
 pub use index::{Atom, Index};
+pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, Slot, Step};
 pub use range::{Range, Scope, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};

@@ -7,8 +7,9 @@
 
 use crate::expr::Condition;
 use crate::index::{Atom, Index};
-use crate::tree::{AxisId, For, Kernel};
-use lawson_graph::{Dim, Fact, Relation};
+use crate::tree::{AxisId, For, Kernel, Node};
+use lawson_graph::{Dim, Fact, Facts, Relation, Symbol};
+use std::collections::BTreeSet;
 
 /// The values that an axis takes: `lo <= value <= hi`, all multiples of `multiple`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +72,8 @@ impl<'k> Scope<'k> {
         if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
             // The last value that is reached.
             *h = b + (*h - b).div_euclid(f.step) * f.step;
+        } else if let Some(h) = &mut hi {
+            *h = h.div_euclid(multiple) * multiple;
         }
         self.bounds.push((f.axis, begin, end, f.step));
         let left = Left(f.axis, self.ranges[f.axis.0 as usize]);
@@ -248,7 +251,7 @@ impl<'k> Scope<'k> {
 
     /// Adds `c · floor(index / d)`.
     fn add_quotient(&self, out: &mut Index, index: &Index, d: &Dim, c: &Dim) {
-        let Some(k) = d.as_const() else {
+        let Some(k) = d.as_const().filter(|k| *k > 0) else {
             if self.within(index, d) != Truth::Always {
                 out.add_scaled(&index.clone().floor_div(d.clone()), c);
             }
@@ -276,7 +279,7 @@ impl<'k> Scope<'k> {
     }
 
     fn remainder(&self, index: &Index, d: &Dim) -> Index {
-        let rest = match d.as_const() {
+        let rest = match d.as_const().filter(|k| *k > 0) {
             Some(k) => self.split(index, k).1,
             None => index.clone(),
         };
@@ -304,12 +307,59 @@ impl<'k> Scope<'k> {
     }
 
     /// Whether `0 <= index < end` follows from the loops entered, the parameters' facts and these conditions; slower and
-    /// stronger than [`Scope::within`].
+    /// stronger than [`Scope::within`]. Axes must not be negative, which the verifier sees to.
     pub fn proves_within(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
         let index = self.simplify(&self.kernel.resolve(index));
         if self.within(&index, end) == Truth::Always {
             return true;
         }
+        let Some(facts) = self.facts(given) else { return true };
+        let value = Self::as_dim(&index);
+        facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+    }
+
+    /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
+    pub fn proves_nonnegative(&self, index: &Index) -> bool {
+        let index = self.simplify(&self.kernel.resolve(index));
+        if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
+            return true;
+        }
+        let Some(facts) = self.facts(&[]) else { return true };
+        let value = Self::as_dim(&index);
+        facts.is_nonnegative(&value) || self.proves_nonnegative_by_parts(&facts, &value)
+    }
+
+    /// Splits a parameter into `d` times a quotient plus a remainder, for each step `d` of a loop: `N - 6·(N/6)` then is the
+    /// remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind.
+    fn proves_nonnegative_by_parts(&self, facts: &Facts, value: &Dim) -> bool {
+        let mut steps = BTreeSet::new();
+        self.kernel.visit(&mut |node| {
+            if let Node::For(f) = node {
+                steps.insert(f.step);
+            }
+        });
+        let mut symbols = BTreeSet::new();
+        value.visit_symbols(&mut |s| {
+            symbols.insert(s.clone());
+        });
+        let quotient = Dim::symbol("quotient of a parameter");
+        let remainder = Dim::symbol("remainder of a parameter");
+        let attempt = |symbol: &Symbol, d: i64| {
+            let whole = quotient.clone() * d + remainder.clone();
+            let split = |dim: &Dim| dim.substitute(&|s| (s == symbol).then(|| whole.clone()));
+            let mut parts = Facts::new();
+            parts.add(Fact::new(remainder.clone(), Relation::Lt, d)).ok()?;
+            for fact in facts.written() {
+                parts.add(Fact::new(split(&fact.left), fact.relation, split(&fact.right))).ok()?;
+            }
+            Some(parts.is_nonnegative(&split(value)))
+        };
+        let mut pairs = symbols.iter().flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
+        pairs.any(|(symbol, d)| attempt(symbol, d) == Some(true))
+    }
+
+    /// What is known of parameters and axes here; `None` if that contradicts itself, so that nothing is executed here.
+    fn facts(&self, given: &[Condition]) -> Option<Facts> {
         let mut facts = self.kernel.facts.clone();
         for (axis, begin, end, step) in &self.bounds {
             let symbol = Self::as_dim(&Index::axis(*axis));
@@ -330,25 +380,16 @@ impl<'k> Scope<'k> {
                 known.push(Fact::new(symbol.modulo(&Dim::from(*step)), Relation::Eq, 0));
             }
             for fact in known {
-                // A contradiction means that the loop never runs; then everything holds in it.
-                if facts.add(fact).is_err() {
-                    return true;
-                }
+                facts.add(fact).ok()?;
             }
         }
         for c in given {
             let i = self.simplify(&self.kernel.resolve(&c.index));
             let i = Self::as_dim(&i);
-            for fact in
-                [Fact::new(i.clone(), Relation::Ge, 0), Fact::new(i.clone(), Relation::Lt, c.end.clone())]
-            {
-                if facts.add(fact).is_err() {
-                    return true;
-                }
-            }
+            facts.add(Fact::new(i.clone(), Relation::Ge, 0)).ok()?;
+            facts.add(Fact::new(i, Relation::Lt, c.end.clone())).ok()?;
         }
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+        Some(facts)
     }
 
     /// An index as an expression over symbols, one an axis.

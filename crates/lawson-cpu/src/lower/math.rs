@@ -158,6 +158,14 @@ impl Arithmetic for Writer<'_, '_> {
             _ => self.fused(Vec3::Fmadd231ps, c, a, b),
         }
     }
+    fn fms(&mut self, a: V, b: V, c: V) -> V {
+        match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
+            (false, _, true) => self.fused(Vec3::Fmsub213ps, a, b, c),
+            (true, false, true) => self.fused(Vec3::Fmsub213ps, b, a, c),
+            (true, ..) => self.fused(Vec3::Fmsub231ps, c, b, a),
+            _ => self.fused(Vec3::Fmsub231ps, c, a, b),
+        }
+    }
     fn fnma(&mut self, a: V, b: V, c: V) -> V {
         match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
             (false, _, true) => self.fused(Vec3::Fnmadd213ps, a, b, c),
@@ -206,9 +214,6 @@ impl Arithmetic for Writer<'_, '_> {
     }
     fn i_sub(&mut self, a: V, b: V) -> V {
         self.op3(Vec3::Psubd, a, b)
-    }
-    fn i_mul(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Pmulld, a, b)
     }
     fn i_and(&mut self, a: V, b: V) -> V {
         self.op3(Vec3::Pandd, a, b)
@@ -294,12 +299,12 @@ impl Arithmetic for Writer<'_, '_> {
         let one = self.l.bits(1f32.to_bits());
         self.op3(Vec3::Scalefps, one, n.0)
     }
-    fn scale(&mut self, x: V, n: V) -> V {
-        self.op3(Vec3::Scalefps, x, n)
+    fn scale(&mut self, x: V, n: (V, V)) -> V {
+        self.op3(Vec3::Scalefps, x, n.0)
     }
     fn split(&mut self, x: V) -> (V, V) {
-        // Mantissa in [3/4, 3/2), the sign of the source kept as NaN for negatives (imm bits 3:2 = 2: NaN if negative).
-        let m = self.op2_imm(Vec2Imm::Getmantps, x, 0b0011);
+        // The mantissa in [3/4, 3/2), without its sign.
+        let m = self.op2_imm(Vec2Imm::Getmantps, x, 0b0111);
         let (ex, em) = (self.op2(Vec2::Getexpps, x), self.op2(Vec2::Getexpps, m));
         let e = self.op3(Vec3::Subps, ex, em);
         // The exponent of a negative number is that of its magnitude; here it must be NaN.
@@ -314,10 +319,6 @@ impl Arithmetic for Writer<'_, '_> {
     }
     fn quotient(&mut self, a: V, b: V) -> V {
         let y = self.op2(Vec2::Rcp14ps, b);
-        // Once refined, the estimate is good to the last places; then one correction of the quotient.
-        let one = self.l.bits(1f32.to_bits());
-        let error = self.fnma(b, y, one);
-        let y = self.fma(y, error, y);
         let q = self.mul(a, y);
         let rest = self.fnma(b, q, a);
         self.fma(y, rest, q)

@@ -350,7 +350,8 @@ impl<'k> Lowering<'k> {
         if place.stride == Stride::None && self.vector.is_some() {
             return Err(Unsupported::new("all lanes of a vector are stored to one place"));
         }
-        let stream = s.hint == StoreHint::Stream && mask.is_none();
+        let lines = self.offset_is_line(offset);
+        let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
         match (dtype, &place.stride) {
             (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
                 let shape = if stream { Shape::Stream } else { Shape::Full };
@@ -376,6 +377,15 @@ impl<'k> Lowering<'k> {
             _ => return Err(Unsupported::new(format!("a store of {dtype} with this stride"))),
         }
         Ok(())
+    }
+
+    /// Whether the first lane of an offset always lies at a multiple of a line, counted from the buffer's start.
+    fn offset_is_line(&self, offset: &Index) -> bool {
+        let mut first = self.scope.simplify(offset);
+        if let Some(v) = &self.vector {
+            first.add_term(Atom::Axis(v.axis), Dim::from(-1));
+        }
+        self.scope.divides(&first, LANES)
     }
 
     /// Writes a hint.

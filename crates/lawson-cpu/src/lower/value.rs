@@ -28,9 +28,51 @@ impl<'k> Lowering<'k> {
         if let Some((_, v)) = self.frames[depth].values.get(&key) {
             return Ok(*v);
         }
+        // Loads that are at one place for several values of the axes, as in the windows of a convolution, are one.
+        let place = self.place_key(e);
+        if let Some(place) = place
+            && let Some((_, v)) = self.frames[depth].values.get(&place)
+        {
+            let v = *v;
+            self.frames[depth].values.insert(key, (e, v));
+            return Ok(v);
+        }
         let v = self.compute(e, depth)?;
         self.frames[depth].values.insert(key, (e, v));
+        if let Some(place) = place {
+            self.frames[depth].values.insert(place, (e, v));
+        }
         Ok(v)
+    }
+
+    /// What a load is known by if several points may read one place.
+    fn place_key(&self, e: ExprId) -> Option<super::Key> {
+        let d = &self.depends[e.0 as usize];
+        let Expr::Load(load) = self.k.expr(e) else { return None };
+        if d.axes.iter().filter(|a| self.fixed[a.0 as usize].is_some()).count() < 2 {
+            return None;
+        }
+        let mut h = super::Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
+        super::mix_index(&mut h, &self.scope.simplify(d.offset.as_ref()?));
+        if let Some(v) = &self.vector
+            && d.axes.binary_search(&v.axis).is_ok()
+        {
+            h.mix(u64::from(v.instance));
+        }
+        if let Some(g) = &load.guard {
+            h.mix(u64::from(g.otherwise.0));
+            for c in &g.conditions {
+                match self.scope.holds(c) {
+                    lawson_kernel::Truth::Always => h.mix(1),
+                    lawson_kernel::Truth::Never => h.mix(2),
+                    lawson_kernel::Truth::Sometimes => {
+                        super::mix_index(&mut h, &self.scope.simplify(&self.k.resolve(&c.index)));
+                        super::mix_dim(&mut h, &c.end);
+                    }
+                }
+            }
+        }
+        Some(h.finish())
     }
 
     fn compute(&mut self, e: ExprId, depth: usize) -> Result<V> {

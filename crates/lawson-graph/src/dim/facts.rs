@@ -212,8 +212,9 @@ impl Facts {
         {
             return None;
         }
+        let implied = relaxed(&gap);
         self.nonnegative.push(gap);
-        Some(())
+        implied.into_iter().try_for_each(|gap| self.add_nonnegative(gap))
     }
 
     /// `gap == 0`; `None` if that contradicts.
@@ -281,6 +282,20 @@ impl Facts {
 
 pub(super) fn i128_to_i64(v: i128) -> i64 {
     v.clamp(i128::from(i64::MIN + 1), i128::from(i64::MAX)) as i64
+}
+
+/// What follows from `gap >= 0` without the first minimum or maximum in it: `min(a, b) + c >= 0` says `a + c >= 0` and
+/// `b + c >= 0`, and so does `c - max(-a, -b) >= 0`.
+fn relaxed(gap: &Dim) -> Vec<Dim> {
+    let members = gap.terms().iter().find_map(|t| match (t.monomial.as_slice(), t.coefficient) {
+        ([(Atom::Min(m), 1)], c) if c > 0 => Some((t, m)),
+        ([(Atom::Max(m), 1)], c) if c < 0 => Some((t, m)),
+        _ => None,
+    });
+    members.map_or(Vec::new(), |(t, members)| {
+        let rest = gap.clone() - Dim::monomial(t.monomial.clone(), t.coefficient);
+        members.iter().map(|m| rest.clone() + m.clone() * t.coefficient).collect()
+    })
 }
 
 /// `gap == 0` read as `x % modulus == residue`.
@@ -359,6 +374,16 @@ mod tests {
         assert!(f.equal(&d("N + 2"), &d("2*M + 2")));
         assert!(f.equal(&d("N / 2"), &d("M")));
         assert!(!f.equal(&d("N"), &d("M")));
+    }
+
+    #[test]
+    fn a_bound_by_a_minimum_is_one_by_each_member() {
+        let f = facts(&[("i", Relation::Lt, "min(N, 2)"), ("j", Relation::Ge, "max(M, 3) + 1")]);
+        assert!(f.is_positive(&d("N - i")));
+        assert!(f.is_nonnegative(&d("1 - i")));
+        assert!(f.is_positive(&d("j - M")));
+        assert!(f.is_nonnegative(&d("j - 4")));
+        assert!(!f.is_nonnegative(&d("N - i - 2")));
     }
 
     #[test]

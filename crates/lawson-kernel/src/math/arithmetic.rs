@@ -34,6 +34,8 @@ pub trait Arithmetic {
     fn div(&mut self, a: Self::F, b: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// `a * b - c`, rounded once.
+    fn fms(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// `c - a * b`, rounded once.
     fn fnma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// The square root, correctly rounded.
@@ -64,8 +66,6 @@ pub trait Arithmetic {
     fn i_add(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// `a - b`, wrapping.
     fn i_sub(&mut self, a: Self::I, b: Self::I) -> Self::I;
-    /// The low 32 bits of `a * b`.
-    fn i_mul(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// Bitwise and.
     fn i_and(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// Bitwise or.
@@ -151,16 +151,15 @@ pub trait Arithmetic {
         self.of_bits(power)
     }
 
-    /// `x * 2^n`, rounded once, for whole `n` from -252 to 252 and `x` from 1/4 to 4; any value for other `n`. One
+    /// `x * 2^n`, rounded once, for whole `n`, given as by [`Arithmetic::nearest`], from -252 to 252 and `x` from 1/4 to 4; any value for other `n`. One
     /// `vscalefps` on AVX-512.
     ///
     /// The power is applied in two halves, so that only the second multiplication can leave the normal range; both are
-    /// multiplications, so that NaN in `x` passes whatever integer a NaN in `n` turns into.
-    fn scale(&mut self, x: Self::F, n: Self::F) -> Self::F {
+    /// multiplications, so that NaN in `x` passes whatever integer came of it.
+    fn scale(&mut self, x: Self::F, n: (Self::F, Self::I)) -> Self::F {
         let one = self.i(0x3f80_0000);
-        let n = self.to_int(n);
-        let half = self.i_sar(n, 1);
-        let rest = self.i_sub(n, half);
+        let half = self.i_sar(n.1, 1);
+        let rest = self.i_sub(n.1, half);
         let half = self.i_shl(half, 23);
         let rest = self.i_shl(rest, 23);
         let half = self.i_add(half, one);

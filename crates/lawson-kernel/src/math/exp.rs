@@ -21,6 +21,12 @@ fn reduce<K: Arithmetic>(k: &mut K, x: K::F) -> (K::F, (K::F, K::I)) {
     (k.fnma(n.0, low, r), n)
 }
 
+/// `n - 1`
+fn less_one<K: Arithmetic>(k: &mut K, n: (K::F, K::I)) -> (K::F, K::I) {
+    let (one, integer_one) = (k.f(1.0), k.i(1));
+    (k.sub(n.0, one), k.i_sub(n.1, integer_one))
+}
+
 /// `x` brought into `low ..= high`; NaN stays.
 fn clamp<K: Arithmetic>(k: &mut K, x: K::F, low: f32, high: f32) -> K::F {
     let (low, high) = (k.f(low), k.f(high));
@@ -40,7 +46,7 @@ fn exp_reduced<K: Arithmetic>(k: &mut K, r: K::F) -> K::F {
 pub fn exp<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     // e^-104 rounds to 0, e^89 to infinity.
     let x = clamp(k, x, -104.0, 89.0);
-    let (r, (n, _)) = reduce(k, x);
+    let (r, n) = reduce(k, x);
     let p = exp_reduced(k, r);
     k.scale(p, n)
 }
@@ -53,8 +59,8 @@ pub(super) const EXP2: [f32; 7] =
 pub fn exp2<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let x = clamp(k, x, -151.0, 129.0);
     let one = k.f(1.0);
-    let (n, _) = k.nearest(x, one);
-    let r = k.sub(x, n);
+    let n = k.nearest(x, one);
+    let r = k.sub(x, n.0);
     let p = polynomial(k, r, &EXP2);
     k.scale(p, n)
 }
@@ -66,12 +72,12 @@ pub fn exp2<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
 pub fn expm1<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     // From -18 down it rounds to -1.
     let bounded = clamp(k, x, -18.0, 89.0);
-    let (r, (n, integer)) = reduce(k, bounded);
+    let (r, n) = reduce(k, bounded);
     let tail = polynomial(k, r, &EXP_TAIL);
     let square = k.mul(r, r);
     let g = k.fma(square, tail, r);
-    let (one, one_integer, minus_half) = (k.f(1.0), k.i(1), k.f(-0.5));
-    let below = (k.sub(n, one), k.i_sub(integer, one_integer));
+    let minus_half = k.f(-0.5);
+    let below = less_one(k, n);
     let half_power = k.power_of_two(below);
     let constant = k.add(half_power, minus_half);
     let half = k.fma(half_power, g, constant);
@@ -87,12 +93,12 @@ const TINY: f32 = 5.960_464_5e-8;
 
 /// `e^|x| / 2` and `e^-|x| / 2`.
 fn halves<K: Arithmetic>(k: &mut K, x: K::F) -> (K::F, K::F) {
-    let (end, one) = (k.f(90.0), k.f(1.0));
+    let end = k.f(90.0);
     let a = k.abs(x);
     let a = k.min(end, a);
-    let (r, (n, _)) = reduce(k, a);
+    let (r, n) = reduce(k, a);
     let p = exp_reduced(k, r);
-    let below = k.sub(n, one);
+    let below = less_one(k, n);
     let grown = k.scale(p, below);
     // Where this bound is felt, the other half is not.
     let (quarter, bound) = (k.f(0.25), k.f(1e15));
@@ -128,7 +134,7 @@ pub fn sinh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
 pub fn sigmoid<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     // From 18 on it rounds to 1.
     let x = clamp(k, x, -104.0, 18.0);
-    let (r, (n, _)) = reduce(k, x);
+    let (r, n) = reduce(k, x);
     let p = exp_reduced(k, r);
     let power = k.scale(p, n);
     fraction(k, power)

@@ -55,7 +55,7 @@ functions! {
     /// The logarithm to base 2.
     Log2 = log2, 2.0;
     /// `log(1 + x)`
-    Log1p = log1p, 2.0;
+    Log1p = log1p, 1.5;
     /// The sine.
     Sin = sin, 2.0;
     /// The cosine.
@@ -63,23 +63,23 @@ functions! {
     /// The tangent.
     Tan = tan, 3.0;
     /// The inverse sine.
-    Asin = asin, 2.0;
+    Asin = asin, 2.5;
     /// The inverse cosine.
-    Acos = acos, 2.0;
+    Acos = acos, 1.5;
     /// The inverse tangent.
     Atan = atan, 2.0;
     /// The hyperbolic sine.
     Sinh = sinh, 2.0;
     /// The hyperbolic cosine.
-    Cosh = cosh, 2.0;
+    Cosh = cosh, 1.5;
     /// The hyperbolic tangent.
     Tanh = tanh, 2.0;
     /// The inverse hyperbolic sine.
-    Asinh = asinh, 3.0;
+    Asinh = asinh, 2.0;
     /// The inverse hyperbolic cosine.
-    Acosh = acosh, 3.0;
+    Acosh = acosh, 2.5;
     /// The inverse hyperbolic tangent.
-    Atanh = atanh, 3.0;
+    Atanh = atanh, 2.5;
     /// The error function.
     Erf = erf, 2.0;
 }

@@ -19,6 +19,9 @@ const ATAN_TAIL: [f32; 9] = [
     -3.333_331_3e-1,
 ];
 
+/// The greatest distance of [`atan2`] from the true value, in units in the last place of the result.
+pub const ATAN2_MAX_ULP: f64 = 2.0;
+
 /// `asin(s)` of an `s` up to 1/2 that leads to the inverse sine of `x`.
 struct HalfArc<K: Arithmetic> {
     /// Whether `|x| <= 1/2` and `s` is `|x|`. Elsewhere `s` is `sqrt((1 - |x|) / 2)`, and `asin|x|` is `π/2 - 2·asin(s)`.

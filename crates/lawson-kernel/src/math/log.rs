@@ -50,7 +50,8 @@ pub fn log1p<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let sum = k.add(x, one);
     let (_, e) = k.split(sum);
     let minus_e = k.neg(e);
-    let s = k.scale(one, minus_e);
+    let integer = k.to_int(minus_e);
+    let s = k.scale(one, (minus_e, integer));
     let below = k.sub(s, one);
     let f = k.fma(x, s, below);
     // Felt only where `e` is not finite: there `f` shall not matter.

@@ -22,18 +22,19 @@ pub use arithmetic::{Arithmetic, TABLE};
 pub use erf::{erf, gelu};
 pub use exp::{cosh, exp, exp2, expm1, sigmoid, sinh, tanh};
 pub use function::Function;
-pub use inverse::{acos, asin, atan, atan2};
+pub use inverse::{ATAN2_MAX_ULP, acos, asin, atan, atan2};
 pub use log::{acosh, asinh, atanh, log, log1p, log2};
-pub use pow::{pow, rsqrt};
+pub use pow::{POW_MAX_ULP, pow, rsqrt};
 pub use scalar::Scalar;
 pub use trig::{cos, sin, tan};
 
-/// `c[0] x^n + … + c[n]`, from the inside.
+/// `c[0]·x^n + … + c[n]`, from the inside; an empty polynomial is 0.
 fn polynomial<K: Arithmetic>(k: &mut K, x: K::F, coefficients: &[f32]) -> K::F {
-    let mut rest = coefficients.iter();
-    let first = rest.next().copied().unwrap_or(0.0);
+    let Some((&first, rest)) = coefficients.split_first() else {
+        return k.f(0.0);
+    };
     let first = k.f(first);
-    rest.fold(first, |sum, &c| {
+    rest.iter().fold(first, |sum, &c| {
         let c = k.f(c);
         k.fma(sum, x, c)
     })

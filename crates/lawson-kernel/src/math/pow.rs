@@ -16,6 +16,9 @@ const ATANH_TAIL: [f32; 4] = [9.997_830_5e-2, 1.107_969_2e-1, 1.428_607e-1, 1.99
 const TWO_LOG2_E: Double<f32> = (2.885_39, 3.851_926e-8);
 const THIRD: Double<f32> = (1.0 / 3.0, -9.934_108e-9);
 
+/// The greatest distance of [`pow`] from the true value, in units in the last place of the result.
+pub const POW_MAX_ULP: f64 = 1.5;
+
 /// `1 / sqrt(x)`.
 pub fn rsqrt<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let one = k.f(1.0);
@@ -26,8 +29,7 @@ pub fn rsqrt<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
 /// `a * b`, and what its rounding lost.
 fn two_product<K: Arithmetic>(k: &mut K, a: K::F, b: K::F) -> Double<K::F> {
     let product = k.mul(a, b);
-    let minus = k.neg(product);
-    (product, k.fma(a, b, minus))
+    (product, k.fms(a, b, product))
 }
 
 /// `a * b` of two sums.
@@ -37,13 +39,21 @@ fn product<K: Arithmetic>(k: &mut K, a: Double<K::F>, b: Double<K::F>) -> Double
     (high, k.fma(a.1, b.0, low))
 }
 
-/// `a + b` for `|a| >= |b|`, or `a = 0`.
+/// `a + b` for `|a| >= |b|`.
 fn sum<K: Arithmetic>(k: &mut K, a: Double<K::F>, b: Double<K::F>) -> Double<K::F> {
     let high = k.add(a.0, b.0);
     let taken = k.sub(high, a.0);
     let lost = k.sub(b.0, taken);
     let low = k.add(a.1, b.1);
     (high, k.add(low, lost))
+}
+
+/// `e + a` for whole `e`, which may be 0 or infinite, and `|a| < 1`.
+fn add_whole<K: Arithmetic>(k: &mut K, e: K::F, a: Double<K::F>) -> Double<K::F> {
+    let high = k.add(e, a.0);
+    let taken = k.sub(high, e);
+    let lost = k.sub(a.0, taken);
+    (high, k.add(a.1, lost))
 }
 
 /// `log2(m)` for `m` from 3/4 to 3/2: `2/ln2·atanh(s)` with `s = (m - 1) / (m + 1)`, whose error is below 2^-34 of it.
@@ -78,8 +88,8 @@ fn exp2_of_sum<K: Arithmetic>(k: &mut K, w: Double<K::F>) -> K::F {
     let bounded = k.min(high, bounded);
     let inside = k.eq(bounded, w.0);
     let rest = k.select(inside, w.1, zero);
-    let (n, _) = k.nearest(bounded, one);
-    let r = k.sub(bounded, n);
+    let n = k.nearest(bounded, one);
+    let r = k.sub(bounded, n.0);
     let r = k.add(r, rest);
     let p = polynomial(k, r, &EXP2);
     k.scale(p, n)
@@ -91,10 +101,10 @@ pub fn pow<K: Arithmetic>(k: &mut K, x: K::F, y: K::F) -> K::F {
     let magnitude = k.abs(x);
     let (m, e) = k.split(magnitude);
     let log_m = log2_of_mantissa(k, m);
-    let log = sum(k, (e, zero), log_m);
-    // Beyond this size of y every power but that of 1 is 0 or infinite, and 1 is selected below.
-    let product = product(k, (y, zero), log);
-    let power = exp2_of_sum(k, product);
+    let log = add_whole(k, e, log_m);
+    let (high, lost) = two_product(k, y, log.0);
+    let low = k.fma(y, log.1, lost);
+    let power = exp2_of_sum(k, (high, low));
 
     let whole = k.round_even(y);
     let is_whole = k.eq(whole, y);

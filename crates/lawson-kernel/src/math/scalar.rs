@@ -40,6 +40,10 @@ impl Arithmetic for Scalar {
         a.mul_add(b, c)
     }
     #[inline(always)]
+    fn fms(&mut self, a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, -c)
+    }
+    #[inline(always)]
     fn fnma(&mut self, a: f32, b: f32, c: f32) -> f32 {
         (-a).mul_add(b, c)
     }
@@ -94,10 +98,6 @@ impl Arithmetic for Scalar {
     #[inline(always)]
     fn i_sub(&mut self, a: i32, b: i32) -> i32 {
         a.wrapping_sub(b)
-    }
-    #[inline(always)]
-    fn i_mul(&mut self, a: i32, b: i32) -> i32 {
-        a.wrapping_mul(b)
     }
     #[inline(always)]
     fn i_and(&mut self, a: i32, b: i32) -> i32 {

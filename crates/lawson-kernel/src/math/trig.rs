@@ -13,12 +13,19 @@ const FAST: f32 = 131_072.0;
 /// π in three parts.
 const PI_PARTS: [f32; 3] = [PI, -8.742_278e-8, -3.430_249e-15];
 
-/// `(sin(r) - r) / r³` in `r²` for `r` up to π/2, highest power first.
-const SIN_TAIL: [f32; 4] = [2.603_418_4e-6, -1.981_014e-4, 8.333_097e-3, -1.666_666_1e-1];
+/// `(sin(r) - r) / r³` in `r²` for `r` up to π/2, highest power first, such that no sine rounds beyond 1.
+const SIN_TAIL: [f32; 4] = [2.602_810_6e-6, -1.980_881_6e-4, 8.333_07e-3, -1.666_666_1e-1];
 
 /// `(tan(r) - r) / r³` in `r²` for `r` up to π/4, highest power first.
-const TAN_TAIL: [f32; 6] =
-    [9.680_591e-3, 2.774_463e-3, 2.452_153_2e-2, 5.342_995_7e-2, 1.333_794_6e-1, 3.333_320_6e-1];
+const TAN_TAIL: [f32; 7] = [
+    4.425_133_6e-3,
+    1.067_007_1e-5,
+    1.087_792_8e-2,
+    2.127_617_4e-2,
+    5.405_829_5e-2,
+    1.333_271_6e-1,
+    3.333_334_6e-1,
+];
 
 /// `x - n·π·unit`, for `unit` a power of two.
 fn reduce<K: Arithmetic>(k: &mut K, x: K::F, n: K::F, unit: f32) -> K::F {

@@ -1,6 +1,6 @@
 //! Reduction of large arguments by multiples of π: what is left of `x/π` after whole pairs, exactly enough for every f32.
 //!
-//! `x = X·2^(16g)` with an `X` below 2^41 and `g` from 0 to 7. A table gives `2^(16g)/π`, less a multiple of 2, in four
+//! `x = X·2^(16g)` with an `X` below 2^40 and `g` from 0 to 7. A table gives `2^(16g)/π`, less a multiple of 2, in four
 //! parts; `X` times these, each product exact in two floats and less its multiples of 2, is summed in three floats.
 
 use super::{Arithmetic, TABLE};
@@ -77,7 +77,7 @@ pub(super) fn quarter_turns<K: Arithmetic>(k: &mut K, x: K::F) -> Turns<K> {
 
 /// `x/π + offset` less a multiple of 2.
 fn over_pi<K: Arithmetic>(k: &mut K, x: K::F, offset: f32) -> Triple<K::F> {
-    // 16g is the exponent less 23, rounded down to a multiple of 16, so that X is a whole number.
+    // 16g is the exponent less 23, rounded down to a multiple of 16: X stays below 2^40.
     let bits = k.bits(x);
     let exponent = k.i_shr(bits, 23);
     let (bias, bound) = (k.i(127 + 23), k.i(0));
@@ -97,8 +97,7 @@ fn over_pi<K: Arithmetic>(k: &mut K, x: K::F, offset: f32) -> Triple<K::F> {
     for table in &INVERSE_PI {
         let factor = k.lookup(g, table);
         let product = k.mul(whole, factor);
-        let minus = k.neg(product);
-        let rest = k.fma(whole, factor, minus);
+        let rest = k.fms(whole, factor, product);
         for term in [product, rest] {
             let term = less_pairs(k, term, one);
             sum = add(k, sum, term);

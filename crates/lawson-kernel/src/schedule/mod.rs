@@ -19,7 +19,7 @@
 //! axes outside.
 //!
 //! Directives check what they themselves need; that a kernel may be executed as its kinds say is checked by
-//! the verifier. The directives on loops are in `split.rs`, `nest.rs` and `clip.rs`, those on buffers in `pack.rs`;
+//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs` and `clip.rs`, those on buffers in `pack.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
 mod clip;
@@ -28,6 +28,8 @@ mod pack;
 mod split;
 mod text;
 mod walk;
+
+pub(crate) use nest::possible;
 
 use crate::buffer::Level;
 use crate::tree::{Kernel, Kind};
@@ -122,9 +124,14 @@ pub enum Tail {
     Exact,
     /// The inner loop ends early; a vector loop masks lanes.
     Clip,
+    /// As many tiles as there may be at most, whatever the number of iterations is; the inner loop ends early, or does not run
+    /// at all. So the outer loop has a constant extent and can be jammed.
+    Cover,
     /// Smaller tiles follow the full ones, of these sizes. Without any: the remainder as one tile where it is known, else
     /// every power of two below the tile.
     Ladder(Vec<i64>),
+    /// The same, and what the last rung leaves over is one more tile of its size that ends early.
+    LadderClip(Vec<i64>),
 }
 
 /// How a packed copy lies.
@@ -233,6 +240,12 @@ impl fmt::Display for Tail {
             Tail::Auto => Ok(()),
             Tail::Exact => f.write_str(" exact"),
             Tail::Clip => f.write_str(" clip"),
+            Tail::LadderClip(rungs) => {
+                f.write_str(" ladder")?;
+                rungs.iter().try_for_each(|r| write!(f, " {r}"))?;
+                f.write_str(" clip")
+            }
+            Tail::Cover => f.write_str(" cover"),
             Tail::Ladder(rungs) => {
                 f.write_str(" ladder")?;
                 rungs.iter().try_for_each(|r| write!(f, " {r}"))

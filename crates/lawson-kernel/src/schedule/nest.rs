@@ -6,6 +6,7 @@
 use super::walk::{Refusal, axis_of_loops, replace_loops, shown};
 use crate::range::Scope;
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
+use crate::verify::{Scratch, conflict};
 use lawson_graph::Result;
 use std::collections::HashSet;
 
@@ -27,41 +28,65 @@ pub(super) fn reorder(kernel: &mut Kernel, names: &[String]) -> Result<()> {
         axes.push(axis);
     }
     let body = std::mem::take(&mut kernel.body);
-    let mut found = 0;
-    kernel.body = reorder_in(kernel, body, &axes, &mut found).map_err(|message| refusal.because(message))?;
+    let body =
+        reorder_in(&mut Scope::new(kernel), body, &axes).map_err(|message| refusal.because(message))?;
+    kernel.body = body;
     Ok(())
 }
 
 /// Reorders every nest of these axes among the nodes; `Err` says why one cannot be.
 fn reorder_in(
-    kernel: &Kernel,
+    scope: &mut Scope<'_>,
     nodes: Vec<Node>,
     axes: &[AxisId],
-    found: &mut usize,
 ) -> std::result::Result<Vec<Node>, String> {
+    let kernel = scope.kernel();
     let mut out = Vec::with_capacity(nodes.len());
     for node in nodes {
         match node {
             Node::For(f) if axes.contains(&f.axis) => {
+                independent(scope, &f, axes)?;
                 let mut chains = Vec::new();
                 chains_of(kernel, f, &mut Vec::new(), &mut axes.to_vec(), &mut chains)?;
                 for chain in &mut chains {
                     permute(kernel, chain, axes)?;
                 }
-                *found += 1;
                 out.extend(joined(chains));
             }
             Node::For(mut f) => {
-                f.body = reorder_in(kernel, f.body, axes, found)?;
+                let body = std::mem::take(&mut f.body);
+                let left = scope.enter(&f);
+                f.body = reorder_in(scope, body, axes)?;
+                scope.leave(left);
                 out.push(Node::For(f));
             }
             Node::Accumulate { acc, body } => {
-                out.push(Node::Accumulate { acc, body: reorder_in(kernel, body, axes, found)? });
+                out.push(Node::Accumulate { acc, body: reorder_in(scope, body, axes)? });
             }
             Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => out.push(node),
         }
     }
     Ok(out)
+}
+
+/// Whether iterations of the named loops may come in any order: none writes what another one writes or reads. The
+/// steps of accumulators may, because merging commutes.
+fn independent(scope: &mut Scope<'_>, f: &For, axes: &[AxisId]) -> std::result::Result<(), String> {
+    let kernel = scope.kernel();
+    if axes.contains(&f.axis)
+        && let Some(buffer) = conflict(scope, f, Scratch::Private)
+    {
+        let (name, buffer) = (&kernel.axis(f.axis).name, &kernel.buffer(buffer).name);
+        return Err(format!("the order of the iterations of `{name}` may matter: they meet in `{buffer}`"));
+    }
+    let left = scope.enter(f);
+    for node in &f.body {
+        if let Node::For(inner) = node {
+            independent(scope, inner, axes)?;
+        }
+    }
+    scope.leave(left);
+    Ok(())
 }
 
 /// The chains from this loop down to the last of the axes that are `left`.

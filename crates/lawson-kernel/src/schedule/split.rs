@@ -37,7 +37,7 @@ pub(super) fn split(kernel: &mut Kernel, name: &str, factor: i64, tail: &Tail) -
     if factor < 1 {
         return Err(refusal.because(format!("a tile of {factor} iterations is none")));
     }
-    if let Tail::Ladder(rungs) = tail {
+    if let Tail::Ladder(rungs) | Tail::LadderClip(rungs) = tail {
         let descends = [&[factor], rungs.as_slice()].concat().windows(2).all(|w| w[0] > w[1]);
         if !descends || rungs.last().is_some_and(|r| *r < 1) {
             let message = "the rungs of a ladder are smaller than the tile, each smaller than the one before";
@@ -80,6 +80,31 @@ fn split_loop(
         Tail::Clip | Tail::Auto => {
             let inner_end = Index::constant(reach).min(f.end.clone() - axes.outer);
             return Ok(vec![nest(&f, axes, f.begin.clone(), f.end.clone(), reach, inner_end)]);
+        }
+        Tail::Cover => {
+            let Some(most) = scope.interval(&trips.count).1 else {
+                return Err("how many iterations there are at most is not known".into());
+            };
+            let whole = (most + factor - 1).div_euclid(factor).max(0);
+            let end = f.begin.clone() + whole.saturating_mul(reach);
+            let inner_end = Index::constant(reach).min(f.end.clone() - axes.outer);
+            return Ok(vec![nest(&f, axes, f.begin.clone(), end, reach, inner_end)]);
+        }
+        Tail::LadderClip(rungs) => {
+            let at = |iteration: &Index| f.begin.clone() + iteration.clone() * f.step;
+            let (tiles, done) = rungs_of(scope, &trips, factor, rungs);
+            let mut nests: Vec<Node> = Vec::new();
+            for rung in &tiles {
+                let reach = rung.tile * f.step;
+                nests.push(nest(&f, axes, at(&rung.begin), at(&rung.end), reach, reach.into()));
+            }
+            let left = scope.interval(&(trips.count.clone() - done.clone())).1;
+            if left.is_none_or(|most| most > 0) {
+                let reach = rungs.last().copied().unwrap_or(factor) * f.step;
+                let inner_end = Index::constant(reach).min(f.end.clone() - axes.outer);
+                nests.push(nest(&f, axes, at(&done), f.end.clone(), reach, inner_end));
+            }
+            return Ok(nests);
         }
         Tail::Ladder(rungs) => match (rungs.as_slice(), trips.constant) {
             ([], Some(count)) => vec![count % factor],
@@ -146,6 +171,20 @@ fn climb(
     factor: i64,
     rungs: &[i64],
 ) -> std::result::Result<Vec<Rung>, String> {
+    let (out, done) = rungs_of(scope, trips, factor, rungs);
+    let last = rungs.last().copied().unwrap_or(factor);
+    let complete = match trips.constant {
+        Some(count) => done.is(count),
+        None => last == 1 || out.iter().any(|r| trips.divisible_by(scope, r.tile)),
+    };
+    if complete {
+        return Ok(out);
+    }
+    Err(format!("after tiles of {last}, iterations may be left over; end the ladder with 1 or with clip"))
+}
+
+/// The rungs that run, and how many iterations they do together.
+fn rungs_of(scope: &Scope<'_>, trips: &Trips, factor: i64, rungs: &[i64]) -> (Vec<Rung>, Index) {
     let mut out = Vec::new();
     let mut done = Index::constant(0);
     // What divides `done`; 0 is divided by everything.
@@ -169,11 +208,10 @@ fn climb(
             None => tile == 1 || (divisor == tile && trips.divisible_by(scope, tile)),
         };
         if complete {
-            return Ok(out);
+            break;
         }
     }
-    let last = rungs.last().unwrap_or(&factor);
-    Err(format!("after tiles of {last}, iterations may be left over; end the ladder with 1"))
+    (out, done)
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -201,7 +239,8 @@ fn peel_loop(scope: &Scope<'_>, f: &For, first: i64, last: i64) -> Option<Vec<No
     let tail = scope.simplify(&head.clone().max(whole.clone() - last));
     let at = |iteration: &Index| f.begin.clone() + iteration.clone() * f.step;
     let mut out = Vec::new();
-    for (from, to) in [(&Index::constant(0), &head), (&head, &tail), (&tail, &whole)] {
+    // The middle ends before it begins, and does not run, where there are few iterations.
+    for (from, to) in [(&Index::constant(0), &head), (&head, &(whole.clone() - last)), (&tail, &whole)] {
         let runs = scope.interval(&(to.clone() - from.clone())).1.is_none_or(|most| most > 0);
         if runs {
             let (begin, end) = (scope.simplify(&at(from)), scope.simplify(&at(to)));

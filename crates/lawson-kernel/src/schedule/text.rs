@@ -147,13 +147,21 @@ impl Reader<'_> {
         if self.cursor.eat_word("exact") {
             return Ok(Tail::Exact);
         }
+        if self.cursor.eat_word("cover") {
+            return Ok(Tail::Cover);
+        }
         if self.cursor.eat_word("clip") {
             return Ok(Tail::Clip);
         }
         if self.cursor.eat_word("ladder") {
-            return Ok(Tail::Ladder(self.numbers("the size of a rung")?));
+            let rungs = self.numbers("the size of a rung")?;
+            return Ok(if self.cursor.eat_word("clip") {
+                Tail::LadderClip(rungs)
+            } else {
+                Tail::Ladder(rungs)
+            });
         }
-        Err(self.cursor.expected("`exact`, `clip` or `ladder`"))
+        Err(self.cursor.expected("`exact`, `clip`, `cover` or `ladder`"))
     }
 
     fn layout(&mut self) -> Result<PackLayout> {

@@ -77,7 +77,7 @@ pub(super) fn shown(kernel: &Kernel, index: &Index) -> String {
     index.display(&|a| kernel.axis(a).name.clone()).to_string()
 }
 
-/// Two names that no axis has yet: `i.0` and `i.1` unless those are taken.
+/// Names that no axis has yet, in a row: `i.0` and `i.1` unless those are taken.
 pub(super) fn fresh_names<const N: usize>(kernel: &Kernel, stem: &str) -> [String; N] {
     let taken = |name: &String| kernel.axes.iter().any(|a| a.name == *name);
     let mut first = 0;

@@ -7,13 +7,14 @@ mod run;
 
 use kernels::{convolution, matmul, scale};
 use lawson_graph::Code;
-use lawson_kernel::{Index, Kernel, Kind, Node, Schedule};
+use lawson_kernel::{Expr, ExprId, Index, Kernel, Kind, Level, Node, Schedule, StoreHint, verify};
 use run::run;
 
 /// The kernel after a schedule.
 fn scheduled(kernel: &Kernel, schedule: &str) -> Kernel {
     let mut changed = kernel.clone();
     schedule.parse::<Schedule>().unwrap().apply(&mut changed).unwrap_or_else(|e| panic!("{e}"));
+    verify(&changed).unwrap_or_else(|e| panic!("{schedule}\n{e}"));
     changed
 }
 
@@ -101,7 +102,7 @@ fn a_loop_in_steps_can_be_split_again() {
             assert_eq!(run(&k, &[]), plain, "{n}: {second}");
         }
     }
-    let symbolic = scheduled(&scale("N".into()), "split i 4\nsplit i.0 4 ladder 3 1");
+    let symbolic = scheduled(&scale("N".into()), "split i 4\nsplit i.0 4 ladder 2 1");
     for n in 0..40 {
         assert_eq!(run(&symbolic, &[("N", n)]), run(&scale("N".into()), &[("N", n)]), "N = {n}");
     }
@@ -220,4 +221,132 @@ fn kinds_are_set_on_every_loop_over_the_axis() {
         }
     });
     assert_eq!(kinds, [Kind::Serial, Kind::Jam, Kind::Serial, Kind::Jam]);
+}
+
+#[test]
+fn padding_becomes_bounds_of_the_loop() {
+    for (n, window, stride, pad) in [(9, 3, 1, 1), (10, 5, 2, 2), (4, 7, 3, 3), (8, 3, 1, 0)] {
+        let plain = convolution(n, window, stride, pad);
+        let k = scheduled(&plain, "clip k");
+        assert_eq!(run(&k, &[]), run(&plain, &[]), "{n} {window} {stride} {pad}");
+        let mut guards = 0;
+        k.visit(&mut |node| {
+            if let Node::Step { values, .. } = node {
+                guards += count_guards(&k, values[0]);
+            }
+        });
+        assert_eq!(guards, 0);
+    }
+    let k = scheduled(&convolution(9, 3, 1, 1), "clip k");
+    assert_eq!(loops(&k), "i: 0 to 9 by 1 serial\n k: max(0, -i + 1) to min(3, -i + 10) by 1 serial\n");
+    // Where no border is near, nothing is left to ask.
+    let peeled = scheduled(&convolution(9, 3, 1, 1), "peel i first=1 last=1\nclip k");
+    assert_eq!(
+        loops(&peeled),
+        "i: 0 to 1 by 1 serial\n k: 1 to 3 by 1 serial\ni: 1 to 8 by 1 serial\n k: 0 to 3 by 1 serial\n\
+         i: 8 to 9 by 1 serial\n k: 0 to 2 by 1 serial\n"
+    );
+    assert_eq!(run(&peeled, &[]), run(&convolution(9, 3, 1, 1), &[]));
+}
+
+fn count_guards(k: &Kernel, id: ExprId) -> usize {
+    let mut count = match k.expr(id) {
+        Expr::Load(load) => usize::from(load.guard.is_some()),
+        _ => 0,
+    };
+    k.expr(id).visit_operands(&mut |o| count += count_guards(k, o));
+    count
+}
+
+#[test]
+fn clipping_is_refused_where_left_out_iterations_would_count() {
+    let k = matmul(4.into(), 4.into(), 4.into());
+    assert!(refused(&k, "clip k").message().contains("guarded"));
+    assert!(refused(&k, "clip j").message().contains("accumulate c"));
+    // x + 1 where x is padding is not nothing.
+    let mut k = convolution(9, 3, 1, 1);
+    let one = k.f32(1.0);
+    let mut body = k.body.clone();
+    let Node::For(f) = &mut body[0] else { panic!() };
+    let Node::Accumulate { body: inner, .. } = &mut f.body[0] else { panic!() };
+    let Node::For(inner) = &mut inner[0] else { panic!() };
+    let Node::Step { values, .. } = &mut inner.body[0] else { panic!() };
+    values[0] = k.sum(values[0], one);
+    k.body = body;
+    assert!(refused(&k, "clip k").message().contains("guarded"));
+    assert!(refused(&convolution(9, 4, 1, 1), "split k 2\nclip k.0").message().contains("steps of 2"));
+}
+
+#[test]
+fn packing_copies_what_the_body_reads() {
+    for (m, n, depth) in [(8, 12, 6), (7, 10, 5), (3, 2, 9)] {
+        let plain = matmul(m.into(), n.into(), depth.into());
+        for layout in ["", "panels 1 4", "order 1 0"] {
+            for split in ["split j 4", "split j 4 ladder"] {
+                let text =
+                    format!("{split}\nreorder j.0 i j.1\npack B at j.0 {layout} level L1\nvector j.1 4");
+                let k = scheduled(&plain, &text);
+                assert_eq!(run(&k, &[]), run(&plain, &[]), "{m} {n} {depth}: {text}");
+            }
+        }
+    }
+    let k = scheduled(
+        &matmul(8.into(), 10.into(), 6.into()),
+        "split j 4\nsplit k 4\nreorder j.0 i j.1\npack B at j.0 panels 1 4\nvector B.1 4",
+    );
+    assert_eq!(
+        loops(&k),
+        "j.0: 0 to 10 by 4 serial\n B.0: 0 to 6 by 1 serial\n  B.1: 0 to min(4, -j.0 + 10) by 1 vector\n \
+         i: 0 to 8 by 1 serial\n  j.1: 0 to min(4, -j.0 + 10) by 1 serial\n   k.0: 0 to 6 by 4 serial\n    \
+         k.1: 0 to min(4, -k.0 + 6) by 1 serial\n"
+    );
+    let scratch = k.buffers.last().unwrap();
+    assert_eq!((scratch.name.as_str(), scratch.layout.size.as_const()), ("B.pack", Some(32)));
+}
+
+#[test]
+fn packing_stays_inside_of_what_is_padded() {
+    for (n, window, stride, pad) in [(9, 3, 1, 1), (17, 5, 2, 2), (4, 7, 3, 3)] {
+        let plain = convolution(n, window, stride, pad);
+        for schedule in
+            ["split i 4\npack x at i.0", "split i 4\npack x at i.1", "split i 3\npack x at i.0\nclip k"]
+        {
+            let k = scheduled(&plain, schedule);
+            assert_eq!(run(&k, &[]), run(&plain, &[]), "{n} {window} {stride} {pad}: {schedule}");
+        }
+    }
+}
+
+#[test]
+fn packing_is_refused_where_its_size_or_place_is_not_known() {
+    let k = matmul("M".into(), "N".into(), "K".into());
+    assert!(refused(&k, "pack B at j").message().contains("range of k"));
+    assert!(refused(&k, "pack C at j").message().contains("writes it"));
+    assert!(refused(&k, "pack D at j").message().contains("no buffer"));
+    let k = matmul(4.into(), 4.into(), 4.into());
+    assert!(refused(&k, "pack B at j order 0").message().contains("order"));
+    assert!(refused(&k, "pack B at j panels 2 4").message().contains("panels"));
+    assert!(refused(&k, "vector j 4\npack B at j").message().contains("serial"));
+}
+
+#[test]
+fn stores_can_go_past_the_caches_and_loads_be_prefetched() {
+    let plain = matmul(4.into(), 8.into(), 6.into());
+    let k =
+        scheduled(&plain, "split j 4\nstream C\nprefetch B at k ahead 2 level L2\nprefetch A at i ahead 1");
+    let (mut streams, mut fetched) = (0, Vec::new());
+    k.visit(&mut |node| match node {
+        Node::Store(s) => streams += usize::from(s.hint == StoreHint::Stream),
+        Node::Prefetch { index, level, .. } => {
+            let name = |a| k.axis(a).name.clone();
+            let text: Vec<String> = index.iter().map(|i| i.display(&name).to_string()).collect();
+            fetched.push((text.join(", "), *level));
+        }
+        _ => {}
+    });
+    assert_eq!(streams, 1);
+    assert_eq!(fetched, [("i + 1, 0".to_string(), Level::L1), ("k + 2, j.0 + j.1".to_string(), Level::L2)]);
+    assert_eq!(run(&k, &[]), run(&plain, &[]));
+    assert!(refused(&plain, "stream A").message().contains("nothing is stored"));
+    assert!(refused(&plain, "prefetch C at k ahead 1").message().contains("nothing inside"));
 }

@@ -101,6 +101,7 @@ impl Arithmetic for Count {
         fn mul(a: F, b: F) -> F;
         fn div(a: F, b: F) -> F;
         fn fma(a: F, b: F, c: F) -> F;
+        fn fms(a: F, b: F, c: F) -> F;
         fn fnma(a: F, b: F, c: F) -> F;
         fn sqrt(a: F) -> F;
         fn neg(a: F) -> F;
@@ -115,7 +116,6 @@ impl Arithmetic for Count {
         fn select(c: B, a: F, b: F) -> F;
         fn i_add(a: I, b: I) -> I;
         fn i_sub(a: I, b: I) -> I;
-        fn i_mul(a: I, b: I) -> I;
         fn i_and(a: I, b: I) -> I;
         fn i_or(a: I, b: I) -> I;
         fn i_xor(a: I, b: I) -> I;
@@ -205,15 +205,15 @@ impl Arithmetic for Count {
             Hooks::Portable => Portable(self).power_of_two(n),
             Hooks::Avx512 => {
                 let one = self.f(1.0);
-                self.scale(one, n.0)
+                self.scale(one, n)
             }
         }
     }
 
-    fn scale(&mut self, x: usize, n: usize) -> usize {
+    fn scale(&mut self, x: usize, n: (usize, usize)) -> usize {
         match self.hooks {
             Hooks::Portable => Portable(self).scale(x, n),
-            Hooks::Avx512 => self.node("vscalefps", 0, &[x, n]),
+            Hooks::Avx512 => self.node("vscalefps", 0, &[x, n.0]),
         }
     }
 
@@ -278,6 +278,7 @@ impl Arithmetic for Portable<'_> {
         fn mul(a: F, b: F) -> F;
         fn div(a: F, b: F) -> F;
         fn fma(a: F, b: F, c: F) -> F;
+        fn fms(a: F, b: F, c: F) -> F;
         fn fnma(a: F, b: F, c: F) -> F;
         fn sqrt(a: F) -> F;
         fn neg(a: F) -> F;
@@ -292,7 +293,6 @@ impl Arithmetic for Portable<'_> {
         fn select(c: B, a: F, b: F) -> F;
         fn i_add(a: I, b: I) -> I;
         fn i_sub(a: I, b: I) -> I;
-        fn i_mul(a: I, b: I) -> I;
         fn i_and(a: I, b: I) -> I;
         fn i_or(a: I, b: I) -> I;
         fn i_xor(a: I, b: I) -> I;

@@ -3,8 +3,9 @@
 
 #![allow(dead_code, reason = "each user takes its part")]
 
-pub mod avx512;
 pub mod count;
+pub mod imitation;
+pub mod pairs;
 pub mod reference;
 
 /// The distance of `found` from the true value, in units in the last place of f32 at the true value.

@@ -1,0 +1,304 @@
+//! A plan as machine code, and running it.
+//!
+//! [`Executable`] is what a compiled program shares: code and constants. [`Instance`] is what one session has: the arena, the
+//! members' scratch and the argument tables for the sizes of its last run. A run writes the caller's addresses into
+//! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
+#![allow(unsafe_code)]
+
+use crate::code::Word;
+use crate::exec::{CodeBuilder, Entry, ExecutableMemory, Kernel as Function};
+use crate::kernel::{Emitted, Listing, emit};
+use crate::memory::Memory;
+use crate::team::{Member, Team};
+use lawson_graph::{Bindings, Code, Error, Result};
+use lawson_kernel::{Barrier, Kernel, Place, Plan, Slot, Store, StoreHint};
+use std::collections::HashMap;
+
+/// A plan as machine code.
+#[derive(Debug)]
+pub struct Executable {
+    plan: Plan,
+    code: ExecutableMemory,
+    kernels: Vec<Variants>,
+    constants: HashMap<Slot, Memory>,
+    scratch_bytes: usize,
+}
+
+/// The codes of one kernel.
+#[derive(Debug)]
+struct Variants {
+    plain: Part,
+    /// For outputs at multiples of a line: stores that go past the caches.
+    streaming: Option<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    entry: Entry,
+    emitted: Emitted,
+}
+
+/// What one session runs with.
+#[derive(Debug)]
+pub struct Instance {
+    arena: Memory,
+    scratch: Vec<Memory>,
+    tables: Vec<u64>,
+    calls: Vec<Call>,
+    patches: Vec<Patch>,
+}
+
+/// One launch.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    function: Function,
+    streaming: Option<Function>,
+    /// Where its argument table begins, and where that of the streaming code does.
+    table: usize,
+    streaming_table: usize,
+    iterations: i64,
+    barrier: bool,
+    /// Whether the streaming code can run: all addresses that it stores to are multiples of a line.
+    aligned: bool,
+    first_patch: usize,
+    last_patch: usize,
+}
+
+/// A word of a table that is an address of the caller's.
+#[derive(Debug, Clone, Copy)]
+struct Patch {
+    word: usize,
+    what: External,
+    written: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum External {
+    Input(usize),
+    Output(usize),
+}
+
+fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
+    let mut out = HashMap::new();
+    for (n, b) in plan.buffers.iter().enumerate() {
+        let Place::Constant { tensor, dims, layout } = &b.place else { continue };
+        let bytes = b.bytes.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let mut memory =
+            Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
+        lawson_kernel::pack::pack(layout, dims, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?;
+        out.insert(Slot(n as u32), memory);
+    }
+    Ok(out)
+}
+
+fn without_streams(kernel: &Kernel) -> Option<Kernel> {
+    fn clear(nodes: &mut [lawson_kernel::Node], found: &mut bool) {
+        for n in nodes {
+            match n {
+                lawson_kernel::Node::Store(Store { hint, .. }) => {
+                    *found |= *hint == StoreHint::Stream;
+                    *hint = StoreHint::Keep;
+                }
+                lawson_kernel::Node::For(lawson_kernel::For { body, .. })
+                | lawson_kernel::Node::Accumulate { body, .. } => clear(body, found),
+                _ => {}
+            }
+        }
+    }
+    let mut plain = kernel.clone();
+    let mut found = false;
+    clear(&mut plain.body, &mut found);
+    found.then_some(plain)
+}
+
+impl Executable {
+    /// Emits every kernel of a plan and packs its constants.
+    pub fn new(plan: Plan) -> Result<Executable> {
+        let constants = pack_constants(&plan)?;
+        let refused = |k: &Kernel, e: crate::Unsupported| {
+            Error::new(Code::NotLowered, format!("the kernel `{}`: {e}", k.name))
+        };
+        let mut builder = CodeBuilder::new();
+        let mut kernels = Vec::with_capacity(plan.kernels.len());
+        let mut scratch_bytes = 0;
+        for k in &plan.kernels {
+            let mut part = |k: &Kernel| -> Result<Part> {
+                let emitted = emit(k, Listing::Off).map_err(|e| refused(k, e))?;
+                scratch_bytes = scratch_bytes.max(emitted.scratch_bytes);
+                Ok(Part { entry: builder.add(&emitted.code), emitted })
+            };
+            kernels.push(match without_streams(k) {
+                None => Variants { plain: part(k)?, streaming: None },
+                Some(plain) => Variants { plain: part(&plain)?, streaming: Some(part(k)?) },
+            });
+        }
+        let code =
+            builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
+        Ok(Executable { plan, code, kernels, constants, scratch_bytes })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What kernels put into memory for want of registers, by kernel: vectors, masks, general registers.
+    pub fn spilled(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
+        self.kernels.iter().map(|v| v.plain.emitted.spilled)
+    }
+
+    /// Arena, scratch and tables for these sizes.
+    pub fn instance(&self, bindings: &Bindings, team: &Team) -> Result<Instance> {
+        let bound = self.plan.bind(bindings)?;
+        let memory =
+            |bytes: usize| Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")));
+        let arena = memory(bound.arena)?;
+        let mut scratch = Vec::new();
+        for _ in 0..team.members() {
+            scratch.push(memory(self.scratch_bytes)?);
+        }
+        let mut instance =
+            Instance { arena, scratch, tables: Vec::new(), calls: Vec::new(), patches: Vec::new() };
+        for step in &self.plan.steps {
+            let variants = &self.kernels[step.kernel];
+            let kernel = &self.plan.kernels[step.kernel];
+            let first_patch = instance.patches.len();
+            let mut aligned = true;
+            let table = |instance: &mut Instance, part: &Part| -> Result<usize> {
+                let start = instance.tables.len();
+                for word in &part.emitted.words {
+                    let value = match word {
+                        Word::Parameter(d) => bindings.eval(d)? as u64,
+                        Word::Buffer(b) => {
+                            let written = kernel.buffer(*b).role == lawson_kernel::Role::Output;
+                            let slot = kernel.arguments().position(|a| a == *b).map(|n| step.buffers[n]);
+                            let Some(slot) = slot else {
+                                return Err(Error::internal("a kernel's buffer has no place in the plan"));
+                            };
+                            let place = &self.plan.buffers[slot.0 as usize].place;
+                            let external = match place {
+                                Place::Input(n) => Some(External::Input(*n)),
+                                Place::Output(n) => Some(External::Output(*n)),
+                                Place::Constant { .. } | Place::Arena => None,
+                            };
+                            if let Some(what) = external {
+                                instance.patches.push(Patch { word: instance.tables.len(), what, written });
+                            }
+                            match place {
+                                Place::Constant { .. } => match self.constants.get(&slot) {
+                                    Some(m) => m.as_ptr() as u64,
+                                    None => return Err(Error::internal("a constant was not packed")),
+                                },
+                                Place::Arena => {
+                                    let at = bound.offsets[slot.0 as usize].unwrap_or(0);
+                                    instance.arena.as_mut_ptr() as u64 + at as u64
+                                }
+                                Place::Input(_) | Place::Output(_) => 0,
+                            }
+                        }
+                    };
+                    instance.tables.push(value);
+                }
+                Ok(start)
+            };
+            let plain = table(&mut instance, &variants.plain)?;
+            let function = |part: &Part| {
+                self.code.kernel(part.entry).ok_or_else(|| Error::internal("code that is nowhere"))
+            };
+            let (streaming, streaming_table) = match &variants.streaming {
+                None => (None, plain),
+                Some(part) => (Some(function(part)?), table(&mut instance, part)?),
+            };
+            aligned &= streaming.is_some();
+            instance.calls.push(Call {
+                function: function(&variants.plain)?,
+                streaming,
+                table: plain,
+                streaming_table,
+                iterations: bindings.eval(&variants.plain.emitted.parallel)?,
+                barrier: step.barrier == Barrier::Before,
+                aligned,
+                first_patch,
+                last_patch: instance.patches.len(),
+            });
+        }
+        Ok(instance)
+    }
+}
+
+/// An address that is only ever used by the team's members while a run lasts.
+#[derive(Clone, Copy)]
+struct Shared(*mut u8);
+
+// SAFETY: each member gets the scratch of its own index.
+unsafe impl Send for Shared {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Shared {}
+
+impl Instance {
+    /// Runs the plan once.
+    ///
+    /// # Safety
+    ///
+    /// `executable` is the one that made this instance, `team` has as many members as the one it was made for, and
+    /// the addresses are those of buffers as large as the plan says for the sizes that it was made for, the outputs disjoint from each other and from the inputs.
+    pub unsafe fn run(
+        &mut self,
+        executable: &Executable,
+        team: &Team,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+    ) {
+        debug_assert_eq!(executable.plan.steps.len(), self.calls.len());
+        for call in &mut self.calls {
+            let mut aligned = call.streaming.is_some();
+            for patch in &self.patches[call.first_patch..call.last_patch] {
+                let address = match patch.what {
+                    External::Input(n) => inputs[n] as u64,
+                    External::Output(n) => outputs[n] as u64,
+                };
+                self.tables[patch.word] = address;
+                aligned &= !patch.written || address.is_multiple_of(crate::memory::LINE as u64);
+            }
+            call.aligned = aligned;
+        }
+        let calls = &self.calls;
+        let tables = self.tables.as_slice();
+        let one = |call: &Call, begin: i64, end: i64, scratch: *mut u8| {
+            let (function, table) = match call.streaming {
+                Some(f) if call.aligned => (f, call.streaming_table),
+                _ => (call.function, call.table),
+            };
+            // SAFETY: the code was emitted for this table, the verifier has shown that it stays inside its buffers, and
+            // the caller promises that these are as large as the plan says.
+            unsafe { function(tables[table..].as_ptr(), begin, end, scratch) };
+        };
+        if team.members() == 1 {
+            let scratch = self.scratch[0].as_mut_ptr();
+            for call in calls {
+                one(call, 0, call.iterations, scratch);
+            }
+            return;
+        }
+        let mut scratch = [Shared(std::ptr::null_mut()); MAX_MEMBERS];
+        for (to, from) in scratch.iter_mut().zip(&mut self.scratch) {
+            *to = Shared(from.as_mut_ptr());
+        }
+        let scratch = &scratch;
+        team.run(|member: Member<'_>| {
+            let Shared(mine) = scratch[member.index()];
+            for call in calls {
+                if call.barrier {
+                    member.barrier();
+                }
+                let share = member.share(call.iterations.max(0) as usize);
+                if !share.is_empty() {
+                    one(call, share.start as i64, share.end as i64, mine);
+                }
+            }
+        });
+    }
+}
+
+/// The most members that a team may have for a plan.
+pub const MAX_MEMBERS: usize = 256;

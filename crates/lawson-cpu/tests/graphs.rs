@@ -1,0 +1,188 @@
+//! Whole graphs on the CPU target, against the oracle.
+#![cfg(all(unix, target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+use lawson_cpu::exec::CodeBuilder;
+use lawson_cpu::executable::Executable;
+use lawson_cpu::team::Team;
+use lawson_cpu::{Listing, Word, emit};
+use lawson_graph::random::{
+    Elements, GraphShape, Rng, complete_bindings, random_bindings, random_graph, random_inputs,
+};
+use lawson_graph::{Bindings, Graph, HostTensor, Symbol, Type, Value, interp};
+use lawson_kernel::choose::{Freedom, choose};
+use lawson_kernel::compile::compile;
+use lawson_kernel::lower::run_steps;
+use lawson_kernel::machine::Machine;
+use lawson_kernel::verify::verify;
+use lawson_kernel::{Kernel, eval};
+
+/// Runs a graph on the CPU target.
+fn run(
+    graph: &Graph,
+    inputs: &[Value],
+    bindings: &Bindings,
+    threads: usize,
+) -> lawson_graph::Result<Vec<Value>> {
+    let plan = compile(graph, &Machine::default())?;
+    let executable = Executable::new(plan)?;
+    let team = Team::new(threads).unwrap();
+    let mut instance = executable.instance(bindings, &team)?;
+    let inputs: Vec<*const u8> = inputs.iter().map(|v| v.as_tensor().unwrap().bytes().as_ptr()).collect();
+    let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
+    for o in graph.outputs() {
+        let Type::Tensor(ty) = graph.ty(o.value) else { panic!() };
+        let sizes = bindings.eval_shape(&ty.shape)?;
+        let zeros = HostTensor::zeros(ty.dtype, &sizes)?;
+        let bytes = vec![0xA5u8; zeros.bytes().len()];
+        outputs.push((zeros, bytes));
+    }
+    let pointers: Vec<*mut u8> = outputs.iter_mut().map(|(_, b)| b.as_mut_ptr()).collect();
+    // SAFETY: all buffers have the sizes of the graph's types.
+    unsafe { instance.run(&executable, &team, &inputs, &pointers) };
+    outputs.into_iter().map(|(t, b)| Ok(HostTensor::from_bytes(t.dtype(), t.sizes(), b)?.into())).collect()
+}
+
+fn check(text: &str, at: &[(&str, i64)]) {
+    let graph = Graph::parse(text).unwrap();
+    let graph = lawson_opt::Pipeline::standard().run(&graph).unwrap();
+    let mut bindings = Bindings::new();
+    for (s, v) in at {
+        bindings.define(lawson_graph::Symbol::new(s), *v, "test");
+    }
+    let mut rng = Rng::new(7);
+    let bindings = complete_bindings(&mut rng, &graph, &bindings, 9).unwrap();
+    let inputs = random_inputs(&mut rng, &graph, &bindings, Elements::Tame).unwrap();
+    let plan = compile(&graph, &Machine::default()).unwrap();
+    println!("{} steps, {} kernels", plan.steps.len(), plan.kernels.len());
+    let oracle = interp::run_bounded(&graph, &inputs, &interp::Options::default()).unwrap();
+    let mut first: Option<Vec<Value>> = None;
+    for threads in [1, 2, 3] {
+        let results = run(&graph, &inputs, &bindings, threads).unwrap();
+        for (expected, actual) in oracle.iter().zip(&results) {
+            let found = interp::compare(expected, actual, 4.0);
+            assert!(found.ok(), "{found}");
+        }
+        match &first {
+            None => first = Some(results),
+            Some(f) => assert!(*f == results, "{threads} threads give other bits"),
+        }
+    }
+}
+
+#[test]
+fn elementwise_with_broadcasts() {
+    check(
+        "lawson 1
+         graph @g(%x: f32[37, 100], %b: f32[100], %c: f32[37, 1]) -> (y: f32[37, 100]) {
+           %b2 = broadcast %b {shape = [37, 100], axes = [1]}
+           %c1 = reshape %c {shape = [37]}
+           %c2 = broadcast %c1 {shape = [37, 100], axes = [0]}
+           %s = add %x, %b2
+           %m = mul %s, %c2
+           %t = tanh %m
+           %e = exp %t
+           %y = max %e, %x
+           return %y
+         }",
+        &[],
+    );
+}
+
+#[test]
+fn softmax_rows() {
+    check(
+        "lawson 1 graph @g(%x: f32[N, 77]) -> (y: f32[N, 77]) { %y = softmax %x {axis = 1} return %y }",
+        &[("N", 13)],
+    );
+}
+
+#[test]
+fn linear_with_activation() {
+    check(
+        "lawson 1
+         graph @g(%x: f32[N, 33], %w: f32[33, 50], %b: f32[50]) -> (y: f32[N, 50]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %c = broadcast %b {shape = [N, 50], axes = [1]}
+           %s = add %h, %c
+           %y = relu %s
+           return %y
+         }",
+        &[("N", 29)],
+    );
+}
+
+#[test]
+fn padded_convolution() {
+    check(
+        "lawson 1
+         graph @g(%x: f32[2, 11, 13, 5], %w: f32[24, 5, 3, 3]) -> (y: f32[2, 11, 13, 24]) {
+           %xt = transpose %x {perm = [0, 3, 1, 2]}
+           %c = convolve %xt, %w {stride = [1, 1], low = [1, 1], high = [1, 1], input_dilation = [1, 1], kernel_dilation = [1, 1]}
+           %r = relu %c
+           %y = transpose %r {perm = [0, 2, 3, 1]}
+           return %y
+         }",
+        &[],
+    );
+}
+
+/// Runs one scheduled kernel; `None` if the emitter does not take it.
+fn run_kernel(kernel: &Kernel, params: &[(Symbol, i64)], buffers: &mut [Vec<u8>]) -> Option<()> {
+    let emitted = emit(kernel, Listing::Off).ok()?;
+    let mut builder = CodeBuilder::new();
+    let entry = builder.add(&emitted.code);
+    let memory = builder.finish().unwrap();
+    let value = |s: &Symbol| params.iter().find(|(n, _)| n == s).map(|p| p.1);
+    let table: Vec<u64> = emitted
+        .words
+        .iter()
+        .map(|w| match w {
+            Word::Buffer(b) => buffers[b.0 as usize].as_mut_ptr() as u64,
+            Word::Parameter(d) => d.eval(&value).unwrap() as u64,
+        })
+        .collect();
+    let iterations = emitted.parallel.eval(&value).unwrap();
+    let mut scratch = vec![0u8; emitted.scratch_bytes + 64];
+    let function = memory.kernel(entry).unwrap();
+    // SAFETY: the kernel was verified, and the buffers have the sizes that it states.
+    unsafe { function(table.as_ptr(), 0, iterations, scratch.as_mut_ptr()) };
+    Some(())
+}
+
+#[test]
+fn random_graphs_a_kernel_a_node() {
+    let shape = GraphShape { control: false, ..GraphShape::default() };
+    let options = interp::Options::default();
+    let (mut emitted, mut evaluated) = (0, 0);
+    let from: u64 = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let count: u64 = std::env::var("COUNT").ok().and_then(|s| s.parse().ok()).unwrap_or(400);
+    for seed in from..from + count {
+        let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
+        let mut rng = Rng::new(seed);
+        let bindings = random_bindings(&mut rng, &graph, 20).unwrap();
+        let elements = if seed % 2 == 0 { Elements::Tame } else { Elements::Wild };
+        let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
+        let Ok(oracle) = interp::run_bounded(&graph, &inputs, &options) else { continue };
+        let results = run_steps(&graph, &inputs, &options, |lowered, params, buffers| {
+            let mut kernel = lowered.kernel.clone();
+            let choice = choose(&mut kernel, &Machine::default(), &Freedom::default())?;
+            verify(&kernel).map_err(|e| e.help(choice.schedule.to_string()))?;
+            match run_kernel(&kernel, params, buffers) {
+                Some(()) => emitted += 1,
+                None => {
+                    evaluated += 1;
+                    eval::run(&kernel, params, buffers, &eval::Options::default())?;
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
+        for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
+            let found = interp::compare(expected, actual, 4.0);
+            assert!(found.ok(), "seed {seed}, {}: {found}\n{graph}", output.name);
+        }
+    }
+    println!("{emitted} kernels as machine code, {evaluated} by the evaluator");
+    assert!(emitted > evaluated / 2);
+}

@@ -1,0 +1,122 @@
+//! Schedules of nests that only store: vectors along the densest axis, a few of them at once, rows shared among the team.
+
+use super::stride::{Stride, loads, stride};
+use super::{Chooser, Nest, Position, extent};
+use crate::schedule::{Directive, Tail};
+use crate::tree::{Kind, Node};
+
+/// Vectors that are computed at once, so that loads and long operations overlap.
+const AT_ONCE: i64 = 4;
+/// Elements of one share of a loop over everything: small enough to stay in the first cache, large enough to be worth a
+/// call.
+const SHARE: i64 = 4096;
+
+impl<'k> Chooser<'k> {
+    pub(super) fn elementwise(&mut self, n: &Nest<'k>, position: Position) {
+        let stores: Vec<_> =
+            n.body.iter().filter_map(|n| if let Node::Store(s) = n { Some(s) } else { None }).collect();
+        let values: Vec<_> = stores.iter().map(|s| s.value).collect();
+        let reads = loads(self.kernel, &values);
+        let lanes = self.machine.lanes;
+        // The densest axis: stores side by side first of all, then as many loads as can be.
+        let score = |axis| {
+            let mut score = 0i64;
+            for s in &stores {
+                let offset = self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+                match stride(&offset, axis) {
+                    Stride::Known(1) => score += 8,
+                    Stride::None | Stride::Uneven => return i64::MIN,
+                    Stride::Known(_) | Stride::Unknown => score -= 8,
+                }
+            }
+            for r in &reads {
+                match stride(&r.offset, axis) {
+                    Stride::Known(1) => score += 2,
+                    Stride::None => score += 1,
+                    Stride::Known(_) | Stride::Unknown => score -= 4,
+                    Stride::Uneven => return i64::MIN,
+                }
+                if r.guard.iter().any(|g| stride(g, axis) == Stride::Uneven) {
+                    return i64::MIN;
+                }
+            }
+            score
+        };
+        let best = n
+            .loops
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.begin.is(0) && f.step == 1)
+            .map(|(i, f)| (score(f.axis), i))
+            .filter(|(s, _)| *s > i64::MIN)
+            .max();
+        let names: Vec<String> = n.loops.iter().map(|f| self.name(f)).collect();
+        let Some((_, at)) = best else {
+            if position == Position::Root {
+                self.share_outer(n, names.len());
+            }
+            return;
+        };
+        let vector = n.loops[at];
+        let axis = names[at].clone();
+        let mut others: Vec<String> =
+            names.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s.clone()).collect();
+        if at + 1 != names.len() {
+            let mut order = others.clone();
+            order.push(axis.clone());
+            self.reorder(order);
+        }
+        if position == Position::Root {
+            for (name, f) in names.iter().zip(&n.loops) {
+                if *name != axis {
+                    if f.begin.as_dim().is_none() || f.end.as_dim().is_none() {
+                        break;
+                    }
+                    self.execute(name, Kind::Parallel);
+                }
+            }
+        }
+        let mut axis = axis;
+        let known = extent(vector);
+        if position == Position::Root && others.is_empty() && known.is_none_or(|e| e > SHARE) {
+            let [outer, inner] = self.split(&axis, SHARE, Tail::Clip);
+            self.execute(&outer, Kind::Parallel);
+            others.push(outer);
+            axis = inner;
+        }
+        let _ = others;
+        for s in &stores {
+            if self.streams(s.buffer) {
+                let buffer = self.kernel.buffer(s.buffer).name.clone();
+                let directive = Directive::Stream { buffer };
+                if !self.choice.schedule.0.contains(&directive) {
+                    self.choice.schedule.0.push(directive);
+                }
+            }
+        }
+        self.vectorise(&axis, known, lanes);
+    }
+
+    /// Splits a loop into vectors, several at once.
+    pub(super) fn vectorise(&mut self, axis: &str, known: Option<i64>, lanes: i64) {
+        let at_once = known.map_or(AT_ONCE, |e| AT_ONCE.min((e + lanes - 1) / lanes).max(1));
+        let [_, tile] = self.split(
+            axis,
+            at_once * lanes,
+            Tail::LadderClip(vec![lanes].into_iter().filter(|l| at_once * lanes > *l).collect()),
+        );
+        let [jam, vector] = self.split(&tile, lanes, Tail::Cover);
+        self.execute(&jam, Kind::Jam);
+        self.execute(&vector, Kind::Vector(lanes as u32));
+    }
+
+    fn share_outer(&mut self, n: &Nest<'k>, count: usize) {
+        for f in &n.loops[..count] {
+            if f.begin.as_dim().is_none() || f.end.as_dim().is_none() {
+                break;
+            }
+            let name = self.name(f);
+            self.execute(&name, Kind::Parallel);
+        }
+    }
+}

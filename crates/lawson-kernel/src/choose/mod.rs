@@ -1,0 +1,153 @@
+//! The default schedule: chosen at once, from the kernel's shape and the machine model.
+//!
+//! In: a natural kernel, as lowering makes it. Out: the same kernel with a schedule applied, the schedule itself as text that
+//! can be replayed, and layouts for operands that are known when compiling.
+//!
+//! The tree is taken apart into *nests*: loops directly within each other around stages. A nest of stages alone is
+//! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector,
+//! and a reduction if only a loop over what is summed can (`contraction.rs`). Everything else is loops around nests: the
+//! outermost are shared among the team.
+
+mod contraction;
+mod elementwise;
+mod stride;
+
+use crate::buffer::{BufferId, Layout, Role};
+use crate::machine::Machine;
+use crate::schedule::{Directive, Schedule, Tail};
+use crate::tree::{For, Kernel, Kind, Node};
+use lawson_graph::Result;
+
+/// What was chosen.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// The directives, in order.
+    pub schedule: Schedule,
+    /// Layouts of constant operands that differ from row-major.
+    pub layouts: Vec<(BufferId, Layout)>,
+}
+
+/// What the chooser may decide on besides the schedule.
+#[derive(Clone, Debug, Default)]
+pub struct Freedom {
+    /// Buffers whose contents are known when compiling, and so can be laid out as the kernel wants.
+    pub constants: Vec<BufferId>,
+}
+
+pub(crate) struct Chooser<'k> {
+    kernel: &'k Kernel,
+    machine: &'k Machine,
+    freedom: &'k Freedom,
+    choice: Choice,
+}
+
+/// Where a nest stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    /// At the root: its outer loops may be shared among the team.
+    Root,
+    /// Inside loops that are shared already.
+    Inside,
+}
+
+/// Chooses a schedule and applies it.
+pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Result<Choice> {
+    let choice = {
+        let mut c = Chooser { kernel, machine, freedom, choice: Choice::default() };
+        c.nodes(&kernel.body, Position::Root);
+        c.choice
+    };
+    for (buffer, layout) in &choice.layouts {
+        kernel.buffers[buffer.0 as usize].layout = layout.clone();
+    }
+    choice.schedule.apply(kernel)?;
+    Ok(choice)
+}
+
+/// Loops directly within each other, and what stands in the innermost.
+struct Nest<'k> {
+    loops: Vec<&'k For>,
+    body: &'k [Node],
+}
+
+fn nest(f: &For) -> Nest<'_> {
+    let mut loops = vec![f];
+    let mut body = f.body.as_slice();
+    while let [Node::For(inner)] = body {
+        loops.push(inner);
+        body = &inner.body;
+    }
+    Nest { loops, body }
+}
+
+/// The extent of a loop, if it is known.
+fn extent(f: &For) -> Option<i64> {
+    let e = f.end.as_const()? - f.begin.as_const()?;
+    Some((e + f.step - 1).div_euclid(f.step).max(0))
+}
+
+impl<'k> Chooser<'k> {
+    fn name(&self, f: &For) -> String {
+        self.kernel.axis(f.axis).name.clone()
+    }
+
+    fn split(&mut self, axis: &str, factor: i64, tail: Tail) -> [String; 2] {
+        self.choice.schedule.0.push(Directive::Split { axis: axis.into(), factor, tail });
+        [format!("{axis}.0"), format!("{axis}.1")]
+    }
+
+    fn execute(&mut self, axis: &str, kind: Kind) {
+        self.choice.schedule.0.push(Directive::Execute { axis: axis.into(), kind });
+    }
+
+    fn reorder(&mut self, axes: Vec<String>) {
+        if axes.len() > 1 {
+            self.choice.schedule.0.push(Directive::Reorder { axes });
+        }
+    }
+
+    fn nodes(&mut self, nodes: &'k [Node], position: Position) {
+        // Only a single chain of loops can be shared among the team.
+        let position = if nodes.len() == 1 { position } else { Position::Inside };
+        for node in nodes {
+            match node {
+                Node::For(f) => self.nest(f, position),
+                Node::Accumulate { acc, body } => self.reduction(*acc, body),
+                Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => {}
+            }
+        }
+    }
+
+    fn nest(&mut self, f: &'k For, position: Position) {
+        let n = nest(f);
+        let stages = |nodes: &[Node]| nodes.iter().all(|n| matches!(n, Node::Store(_)));
+        if stages(n.body) {
+            return self.elementwise(&n, position);
+        }
+        if let [Node::Accumulate { acc, body }, rest @ ..] = n.body
+            && stages(rest)
+            && self.contraction(&n, *acc, body, rest, position)
+        {
+            return;
+        }
+        // Loops around other things: rows, blocks.
+        if position == Position::Root {
+            for f in &n.loops {
+                if f.begin.as_dim().is_some() && f.end.as_dim().is_some() && f.kind == Kind::Serial {
+                    let name = self.name(f);
+                    self.execute(&name, Kind::Parallel);
+                } else {
+                    break;
+                }
+            }
+        }
+        self.nodes(n.body, Position::Inside);
+    }
+
+    /// Whether stores to a buffer are best made past the caches: the outputs do not fit in them.
+    fn streams(&self, buffer: BufferId) -> bool {
+        let b = self.kernel.buffer(buffer);
+        let bytes = b.layout.size.as_const().map(|n| n.saturating_mul(b.dtype.bits() as i64 / 8));
+        b.role == Role::Output && b.dtype.bits() == 32 && bytes.is_some_and(|n| n > self.machine.l3 / 2)
+    }
+}

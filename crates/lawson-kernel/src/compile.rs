@@ -1,0 +1,183 @@
+//! From a graph to a plan: groups, kernels, schedules, buffers.
+
+use crate::buffer::{BufferId, Layout};
+use crate::build::{for_each, store};
+use crate::choose::{Freedom, choose};
+use crate::lower::Lowered;
+use crate::machine::Machine;
+use crate::partition::partition;
+use crate::plan::{Place, Plan, PlanBuffer, Slot};
+use crate::tree::Kernel;
+use lawson_graph::{DType, Def, Dim, Graph, Op, Result, Type, ValueId};
+use std::collections::HashMap;
+
+/// The plan of a graph without composites.
+pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
+    let parts = partition(graph)?;
+    plan(graph, parts.into_iter().map(|p| p.lowered), machine)
+}
+
+/// The plan of kernels that compute a graph, in an order in which they can run.
+pub fn plan(graph: &Graph, kernels: impl IntoIterator<Item = Lowered>, machine: &Machine) -> Result<Plan> {
+    let mut p = Planner {
+        graph,
+        machine,
+        plan: Plan { facts: graph.facts().clone(), ..Plan::default() },
+        slots: HashMap::new(),
+        constants: HashMap::new(),
+        known: Vec::new(),
+    };
+    for lowered in kernels {
+        p.step(lowered)?;
+    }
+    p.copy_outputs()?;
+    Ok(p.plan)
+}
+
+struct Planner<'g> {
+    graph: &'g Graph,
+    machine: &'g Machine,
+    plan: Plan,
+    slots: HashMap<ValueId, Slot>,
+    constants: HashMap<ValueId, Vec<(Layout, Slot)>>,
+    /// Kernels before they were scheduled, and which of their buffers are constants: equal ones are shared.
+    known: Vec<(Kernel, Vec<BufferId>, usize)>,
+}
+
+fn bytes(dtype: DType, count: Dim) -> Dim {
+    count * (dtype.bits().div_ceil(8) as i64)
+}
+
+/// Whether two kernels are the same but for names.
+fn same(a: &Kernel, b: &Kernel) -> bool {
+    a.exprs == b.exprs
+        && a.body == b.body
+        && a.facts == b.facts
+        && a.axes.len() == b.axes.len()
+        && a.axes.iter().zip(&b.axes).all(|(a, b)| a.derived == b.derived)
+        && a.buffers.len() == b.buffers.len()
+        && a.buffers
+            .iter()
+            .zip(&b.buffers)
+            .all(|(a, b)| a.dtype == b.dtype && a.dims == b.dims && a.layout == b.layout && a.role == b.role)
+        && a.accs.len() == b.accs.len()
+        && a.accs.iter().zip(&b.accs).all(|(a, b)| a.state == b.state && a.merge == b.merge)
+}
+
+impl Planner<'_> {
+    fn step(&mut self, lowered: Lowered) -> Result<()> {
+        let Lowered { kernel, inputs, outputs } = lowered;
+        let constants: Vec<BufferId> =
+            (0..inputs.len()).filter(|i| self.is_constant(inputs[*i])).map(|i| BufferId(i as u32)).collect();
+        let known =
+            self.known.iter().find(|(k, c, _)| *c == constants && same(k, &kernel)).map(|(_, _, n)| *n);
+        let number = match known {
+            Some(n) => n,
+            None => {
+                let mut scheduled = kernel.clone();
+                choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
+                if cfg!(debug_assertions) {
+                    crate::verify::verify(&scheduled)?;
+                }
+                self.plan.kernels.push(scheduled);
+                let n = self.plan.kernels.len() - 1;
+                self.known.push((kernel, constants, n));
+                n
+            }
+        };
+        let mut slots = Vec::new();
+        for (i, v) in inputs.iter().enumerate() {
+            let layout = self.plan.kernels[number].buffers[i].layout.clone();
+            slots.push(self.read(*v, layout, number, i)?);
+        }
+        for v in &outputs {
+            slots.push(self.write(*v)?);
+        }
+        self.plan.add_step(number, slots);
+        Ok(())
+    }
+
+    fn is_constant(&self, v: ValueId) -> bool {
+        matches!(self.graph.defining(v).map(|n| &n.op), Some(Op::Constant(_)))
+    }
+
+    /// The buffer that a value is read from.
+    fn read(&mut self, v: ValueId, layout: Layout, kernel: usize, buffer: usize) -> Result<Slot> {
+        if let Some(Op::Constant(t)) = self.graph.defining(v).map(|n| &n.op) {
+            if let Some((_, s)) =
+                self.constants.get(&v).and_then(|all| all.iter().find(|(l, _)| *l == layout))
+            {
+                return Ok(*s);
+            }
+            let b = &self.plan.kernels[kernel].buffers[buffer];
+            let slot = self.plan.add_buffer(PlanBuffer {
+                name: self.graph.value_name(v),
+                bytes: bytes(b.dtype, layout.size.clone()),
+                place: Place::Constant { tensor: t.clone(), dims: b.dims.clone(), layout: layout.clone() },
+            });
+            self.constants.entry(v).or_default().push((layout, slot));
+            return Ok(slot);
+        }
+        if let Some(s) = self.slots.get(&v) {
+            return Ok(*s);
+        }
+        match self.graph.value(v).def {
+            Def::Input(n) => {
+                let slot = self.add(v, Place::Input(n as usize))?;
+                Ok(slot)
+            }
+            Def::Node(..) => Err(lawson_graph::Error::internal("a value is read before it is computed")),
+        }
+    }
+
+    fn write(&mut self, v: ValueId) -> Result<Slot> {
+        match self.graph.outputs().iter().position(|o| o.value == v) {
+            Some(n) => self.add(v, Place::Output(n)),
+            None => self.add(v, Place::Arena),
+        }
+    }
+
+    fn add(&mut self, v: ValueId, place: Place) -> Result<Slot> {
+        let Type::Tensor(ty) = self.graph.ty(v) else {
+            return Err(lawson_graph::Error::internal("a buffer for what is not a tensor"));
+        };
+        let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
+        let name = self.graph.value_name(v);
+        let slot = self.plan.add_buffer(PlanBuffer { name, bytes: bytes(ty.dtype, count), place });
+        self.slots.insert(v, slot);
+        Ok(slot)
+    }
+
+    /// Outputs that no kernel writes (inputs, constants, one value twice) are copied.
+    fn copy_outputs(&mut self) -> Result<()> {
+        for (n, output) in self.graph.outputs().iter().enumerate() {
+            let written = self.slots.get(&output.value);
+            if let Some(s) = written
+                && matches!(self.plan.buffers[s.0 as usize].place, Place::Output(m) if m == n)
+            {
+                continue;
+            }
+            let Type::Tensor(ty) = self.graph.ty(output.value) else { continue };
+            let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
+            let mut k = Kernel::new("copy", self.graph.facts().clone());
+            let x = k.input("x", ty.dtype, std::slice::from_ref(&count));
+            let y = k.output("y", ty.dtype, std::slice::from_ref(&count));
+            let i = k.add_axis("i");
+            let value = k.load(x, vec![i.into()]);
+            k.body = vec![for_each(i, count.clone(), vec![store(y, vec![i.into()], value)])];
+            choose(&mut k, self.machine, &Freedom::default())?;
+            let layout = k.buffers[0].layout.clone();
+            self.plan.kernels.push(k);
+            let number = self.plan.kernels.len() - 1;
+            let from = self.read(output.value, layout, number, 0)?;
+            let name = output.name.clone();
+            let to = self.plan.add_buffer(PlanBuffer {
+                name,
+                bytes: bytes(ty.dtype, count),
+                place: Place::Output(n),
+            });
+            self.plan.add_step(number, vec![from, to]);
+        }
+        Ok(())
+    }
+}

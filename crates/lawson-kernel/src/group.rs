@@ -1,0 +1,138 @@
+//! Groups: the parts of a graph that become one kernel each, and why one may not.
+//!
+//! A group is given by hand or by whoever decides on fusion; here it is only checked and its borders are found. In: a graph
+//! and some of its nodes; out: the values that come in and go out. Read `lower/mod.rs` next.
+
+use lawson_graph::{Code, Def, Error, Graph, NodeId, Op, ValueId};
+use std::collections::HashSet;
+use std::fmt;
+
+/// Nodes of a graph that are computed by one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The nodes, ascending.
+    pub nodes: Vec<NodeId>,
+    /// Which of their results are needed outside.
+    pub outputs: Vec<ValueId>,
+}
+
+/// Why a group does not become a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// An operator that no kernel computes.
+    Operator {
+        /// Its name.
+        op: String,
+        /// The name of its result.
+        value: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A dtype that no kernel computes on.
+    DType {
+        /// The name of the value.
+        value: String,
+        /// Its type.
+        ty: String,
+    },
+    /// Outputs that are not computed in one nest of loops.
+    Spaces {
+        /// The name and shape of the first.
+        first: String,
+        /// The name and shape of the one that does not fit.
+        other: String,
+    },
+    /// A value that would have to be kept in scratch, but is read at places that move with the loops around.
+    Halo {
+        /// The name of the value.
+        value: String,
+    },
+    /// Nothing is computed, or more than one kernel should hold.
+    Size {
+        /// How many nodes.
+        nodes: usize,
+    },
+    /// A pattern was expected that is not there.
+    Pattern {
+        /// Which.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
+}
+
+/// The most nodes of a group: expressions are built by recursion.
+const MAX_NODES: usize = 2000;
+
+impl Group {
+    /// The group of these nodes. Outputs are what other nodes use and what the graph returns.
+    pub fn of(graph: &Graph, nodes: &[NodeId]) -> Result<Group, Refused> {
+        let mut nodes = nodes.to_vec();
+        nodes.sort();
+        nodes.dedup();
+        if nodes.is_empty() || nodes.len() > MAX_NODES {
+            return Err(Refused::Size { nodes: nodes.len() });
+        }
+        let inside: HashSet<NodeId> = nodes.iter().copied().collect();
+        let outer = graph.node_ids().filter(|n| !inside.contains(n));
+        let mut needed: HashSet<ValueId> = outer.flat_map(|n| graph.node(n).inputs.iter().copied()).collect();
+        needed.extend(graph.outputs().iter().map(|o| o.value));
+        let results = nodes.iter().flat_map(|n| graph.node(*n).outputs.iter().copied());
+        let outputs = results.filter(|v| needed.contains(v)).collect();
+        Ok(Group { nodes, outputs })
+    }
+
+    /// The group of all nodes.
+    pub fn whole(graph: &Graph) -> Result<Group, Refused> {
+        Group::of(graph, &graph.node_ids().collect::<Vec<_>>())
+    }
+
+    /// The values that come from outside, in the order of their first use. Constants inside the group that are not one
+    /// number repeated come from outside too.
+    pub fn inputs(&self, graph: &Graph) -> Vec<ValueId> {
+        let inside: HashSet<NodeId> = self.nodes.iter().copied().collect();
+        let mut seen = HashSet::new();
+        let mut inputs = Vec::new();
+        for v in self.nodes.iter().flat_map(|n| graph.node(*n).inputs.iter().copied()) {
+            let from_outside = match graph.value(v).def {
+                Def::Input(_) => true,
+                Def::Node(n, _) => match &graph.node(n).op {
+                    Op::Constant(t) => !t.is_splat(),
+                    _ => !inside.contains(&n),
+                },
+            };
+            if from_outside && seen.insert(v) {
+                inputs.push(v);
+            }
+        }
+        inputs
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Operator { op, value, why } => write!(f, "`{op}` (`%{value}`) is not lowered: {why}"),
+            Refused::DType { value, ty } => write!(f, "`%{value}` is {ty}, which no kernel computes on"),
+            Refused::Spaces { first, other } => {
+                write!(f, "{other} is not computed in the same loops as {first}")
+            }
+            Refused::Halo { value } => write!(
+                f,
+                "`%{value}` would be kept in scratch, but is read at places that move with the loops around it"
+            ),
+            Refused::Size { nodes } => {
+                write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")
+            }
+            Refused::Pattern { expected, found } => write!(f, "expected {expected}, found {found}"),
+        }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Error {
+        Error::new(Code::NotLowered, refused.to_string())
+            .help("lower its operators apart, or run them on the reference interpreter")
+    }
+}

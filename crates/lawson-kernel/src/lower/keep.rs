@@ -1,0 +1,246 @@
+//! What is kept in scratch: values that the loops of an accumulator would compute again and again.
+//!
+//! A value read at the index of a sum's loop is kept if it is the result of another accumulator, or computed from one
+//! there, or if it is dear and needed in more than one visit. It is computed as far out as the rest of its index
+//! allows: in loops of its own, or, where the sum's loop passes every element once, in that loop.
+
+use super::pattern::is_accumulated;
+use super::view;
+use super::walk::{Indices, Kept, KeptDim, Purpose, Walk};
+use crate::buffer::Level;
+use crate::build::store;
+use crate::expr::{Condition, ExprId};
+use crate::group::Refused;
+use crate::index::Index;
+use crate::tree::AxisId;
+use lawson_graph::{Dim, Node, Op, ValueId};
+use std::collections::HashSet;
+
+/// The most bytes of scratch that is meant for the first-level cache.
+const L1_BYTES: i64 = 16 << 10;
+
+impl<'g> Walk<'g> {
+    /// The value from scratch, if it is kept there at this index.
+    pub(super) fn load_kept(&mut self, v: ValueId, index: &[Index], given: &[Condition]) -> Option<ExprId> {
+        let kept = self.kept.get(&v)?;
+        let (buffer, places) = kept.iter().find_map(|k| Some((k.buffer, self.places(k, index)?)))?;
+        Some(self.load(buffer, places, given))
+    }
+
+    fn places(&self, kept: &Kept, index: &[Index]) -> Option<Indices> {
+        let mut places = Vec::new();
+        for (dim, i) in kept.dims.iter().zip(index) {
+            match dim {
+                KeptDim::At(at) if at == i => {}
+                KeptDim::At(_) => return None,
+                KeptDim::From(base) if base.is(0) => places.push(i.clone()),
+                // Scratch holds the rows of the block alone.
+                KeptDim::From(base) => {
+                    let axis = i.as_axis()?;
+                    if self.purpose(axis) != Some(Purpose::BlockRows) {
+                        return None;
+                    }
+                    places.push(i.clone() - base.clone());
+                }
+            }
+        }
+        Some(places)
+    }
+
+    fn mentions(&self, index: &Index, is: impl Fn(Purpose) -> bool) -> bool {
+        let mut found = false;
+        index.visit_axes(&mut |a| found |= self.purpose(a).is_some_and(&is));
+        found
+    }
+
+    fn in_terms(&self, index: &[Index]) -> bool {
+        index.iter().any(|i| self.mentions(i, |p| p == Purpose::Terms))
+    }
+
+    /// What an elementwise operator or a view reads to compute an element.
+    fn reads(&self, node: &Node, index: &[Index]) -> Result<Vec<(ValueId, Indices)>, Refused> {
+        Ok(match &node.op {
+            op if op.is_elementwise() => node.inputs.iter().map(|v| (*v, index.to_vec())).collect(),
+            Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) => {
+                let operand = view::operand_index(self, node, index)?;
+                vec![(node.inputs[0], operand.into_iter().map(|i| self.simplify(i)).collect())]
+            }
+            Op::Pad(_) => vec![(node.inputs[0], index.to_vec())],
+            Op::Concat(_) => node.inputs.iter().map(|v| (*v, index.to_vec())).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Whether a value is, or is computed from, an accumulator's result at an index that moves with a sum's loop; and
+    /// whether one of these multiplies.
+    fn needs_accumulator(&self, v: ValueId, index: &[Index]) -> Result<Option<Work>, Refused> {
+        let mut seen = HashSet::new();
+        let mut todo = vec![(v, index.to_vec())];
+        let mut found = None;
+        while let Some((v, index)) = todo.pop() {
+            if !seen.insert((v, index.clone())) {
+                continue;
+            }
+            let Some(node) = self.node(v) else { continue };
+            if self.kept.get(&v).is_some_and(|k| k.iter().any(|k| self.places(k, &index).is_some())) {
+                continue;
+            }
+            if is_accumulated(&node.op) {
+                if self.in_terms(&index) {
+                    let products = matches!(node.op, Op::Contract(_) | Op::Convolve(_));
+                    let work = if products { Work::Products } else { Work::Terms };
+                    found = Some(found.map_or(work, |f: Work| f.max(work)));
+                }
+                continue;
+            }
+            todo.extend(self.reads(node, &index)?);
+        }
+        Ok(found)
+    }
+
+    /// Keeps a value in scratch if that is worth it, and gives it from there.
+    pub(super) fn keep(
+        &mut self,
+        v: ValueId,
+        node: &'g Node,
+        index: &[Index],
+        given: &[Condition],
+    ) -> Result<Option<ExprId>, Refused> {
+        if !(node.op.is_elementwise() || is_accumulated(&node.op)) || !self.in_terms(index) {
+            return Ok(None);
+        }
+        let work = self.needs_accumulator(v, index)?;
+        if work.is_none() && !self.patterns.dear.contains(&v) {
+            return Ok(None);
+        }
+        // Products are computed for a whole block of rows, where there is one.
+        let is_inner =
+            |p: Purpose| p == Purpose::Terms || (p == Purpose::BlockRows && work == Some(Work::Products));
+        let inner: Vec<bool> = index.iter().map(|i| self.mentions(i, is_inner)).collect();
+        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)));
+        if mixed {
+            return match work {
+                None => Ok(None),
+                Some(_) => Err(Refused::Halo { value: self.graph.value_name(v) }),
+            };
+        }
+        let fixed = index.iter().zip(&inner).filter(|(_, inner)| !**inner).map(|(i, _)| i);
+        let blocks =
+            self.frames.iter().position(|f| f.head.as_ref().is_some_and(|h| h.purpose == Purpose::Blocks));
+        let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
+        let depth = self.depth(fixed).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
+        if given.is_empty() && self.passes_once(depth, v, index, &inner)? {
+            let value = self.compute(v, node, index.to_vec(), &[])?;
+            let kept = self.add_scratch(v, index, &inner)?;
+            self.fill(v, kept, index, value);
+        } else {
+            let kept = self.at_depth(depth, |walk| walk.keep_apart(v, node, index, &inner))?;
+            debug_assert!(!kept.dims.is_empty());
+        }
+        Ok(self.load_kept(v, index, given))
+    }
+
+    /// Whether the loops inside `depth` are sums that pass every element of the value once, in order.
+    fn passes_once(
+        &self,
+        depth: usize,
+        v: ValueId,
+        index: &[Index],
+        inner: &[bool],
+    ) -> Result<bool, Refused> {
+        let shape = &self.ty(v)?.shape;
+        let loops = &self.frames[depth..];
+        let dims: Vec<usize> = (0..inner.len()).filter(|d| inner[*d]).collect();
+        Ok(dims.len() == loops.len()
+            && dims.iter().zip(loops).all(|(d, frame)| {
+                frame.head.as_ref().is_some_and(|h| {
+                    h.purpose == Purpose::Terms
+                        && index[*d].as_axis() == Some(h.axis)
+                        && h.begin.is(0)
+                        && h.end.as_dim() == Some(&shape[*d])
+                })
+            }))
+    }
+
+    fn keep_apart(
+        &mut self,
+        v: ValueId,
+        node: &'g Node,
+        index: &[Index],
+        inner: &[bool],
+    ) -> Result<Kept, Refused> {
+        let shape = self.ty(v)?.shape.clone();
+        let depth = self.frames.len();
+        let kept = self.add_scratch(v, index, inner)?;
+        let mut own = index.to_vec();
+        for d in (0..inner.len()).filter(|d| inner[*d]) {
+            let is_row = matches!(&kept.dims[d], KeptDim::From(base) if !base.is(0));
+            own[d] = match self.blocks().filter(|_| is_row) {
+                Some(b) => Index::axis(self.open_block_rows(&b)),
+                None if shape[d].is(1) => Index::from(0),
+                None => Index::axis(self.open("s", shape[d].clone(), Purpose::Elements)),
+            };
+        }
+        let value = self.compute(v, node, own.clone(), &[])?;
+        self.fill(v, kept.clone(), &own, value);
+        self.close(depth);
+        Ok(kept)
+    }
+
+    /// The blocks that are open: their axis, how many rows one has, and how many rows there are.
+    pub(super) fn blocks(&self) -> Option<(AxisId, i64, Index)> {
+        let heads = self.frames.iter().filter_map(|f| f.head.as_ref());
+        heads.filter(|h| h.purpose == Purpose::Blocks).map(|h| (h.axis, h.step, h.end.clone())).next()
+    }
+
+    /// Opens the loop over the rows of a block.
+    pub(super) fn open_block_rows(&mut self, (axis, rows, end): &(AxisId, i64, Index)) -> AxisId {
+        let last = (Index::axis(*axis) + *rows).min(end.clone());
+        let kind = crate::tree::Kind::Serial;
+        self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
+    }
+
+    fn add_scratch(&mut self, v: ValueId, index: &[Index], inner: &[bool]) -> Result<Kept, Refused> {
+        let ty = self.ty(v)?;
+        let mut dims = Vec::new();
+        let mut kept = Vec::new();
+        for (d, i) in index.iter().enumerate() {
+            if !inner[d] {
+                kept.push(KeptDim::At(i.clone()));
+                continue;
+            }
+            let row = i.as_axis().filter(|a| self.purpose(*a) == Some(Purpose::BlockRows));
+            match self.blocks().filter(|_| row.is_some()) {
+                Some((axis, rows, _)) => {
+                    dims.push(Dim::from(rows));
+                    kept.push(KeptDim::From(Index::axis(axis)));
+                }
+                None => {
+                    dims.push(ty.shape[d].clone());
+                    kept.push(KeptDim::From(Index::from(0)));
+                }
+            }
+        }
+        let size: Dim = dims.iter().cloned().product();
+        let bytes = self.graph.facts().bounds(&size).1.map(|n| n.saturating_mul(ty.dtype.bits() as i64 / 8));
+        let level = if bytes.is_some_and(|b| b <= L1_BYTES) { Level::L1 } else { Level::L2 };
+        let name = format!("keep{}", v.index());
+        let buffer = self.kernel.scratch(&name, ty.dtype, &dims, level);
+        Ok(Kept { buffer, dims: kept })
+    }
+
+    /// Stores a value at its place in scratch; from here on it is known to be there.
+    fn fill(&mut self, v: ValueId, kept: Kept, index: &[Index], value: ExprId) {
+        if let Some(places) = self.places(&kept, index) {
+            self.put(store(kept.buffer, places, value));
+        }
+        self.kept.entry(v).or_default().push(kept);
+    }
+}
+
+/// How much an accumulator computes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    Terms,
+    Products,
+}

@@ -1,0 +1,108 @@
+//! From graphs to kernels: a group of primitives becomes one natural, unscheduled kernel.
+//!
+//! In: a verified graph without composites, and a [`Group`] of its nodes. Out: a [`Lowered`] kernel, whose loops are those
+//! over the elements of its outputs, around accumulators, around the loops that they sum over; or a [`Refused`] that
+//! says why not.
+//!
+//! Inside a group, elementwise operators and views have no loops of their own: they are recomputed where they are used, the
+//! views as index arithmetic. Reductions, contractions, convolutions and windows are accumulators, computed as far out as
+//! their indices allow. What an inner loop would compute again and again is kept in scratch instead: results
+//! of accumulators that another one sums over, and transcendental functions that are needed in several visits to a row.
+//! So softmax, layer norm and chains of linear layers need no rule of their own; attention by blocks does
+//! (`attention.rs`).
+//!
+//! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic,
+//! `accumulate.rs` the accumulators, `keep.rs` decides on scratch, `collapse.rs` joins loops, `steps.rs` lowers and runs
+//! whole graphs node by node.
+
+mod accumulate;
+mod attention;
+mod collapse;
+mod keep;
+mod nest;
+mod pattern;
+mod remap;
+mod share;
+mod steps;
+mod view;
+mod walk;
+
+pub use attention::{Blocks, attention};
+pub use collapse::collapse;
+pub use steps::{Step, run_steps, steps};
+
+use crate::group::{Group, Refused};
+use crate::tree::Kernel;
+use lawson_graph::{Graph, HostTensor, Op, ValueId};
+
+/// A kernel and the values that its buffers stand for.
+///
+/// The kernel's buffers are the inputs, the outputs, then scratch. Each is row-major; dimensions of a buffer may be those of
+/// the value's type joined where the kernel's loops are.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The values that it reads.
+    pub inputs: Vec<ValueId>,
+    /// The values that it writes.
+    pub outputs: Vec<ValueId>,
+}
+
+/// Choices that lowering leaves to its caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// How rows are gone through.
+    pub rows: Rows,
+}
+
+/// How the rows of outputs (their axes but the last) are gone through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rows {
+    /// One by one: what is kept in scratch is kept for one row.
+    #[default]
+    Each,
+    /// So many at a time: contractions that follow one another are computed for a block of rows each, and what lies
+    /// between them stays in scratch.
+    Blocks(i64),
+}
+
+impl Lowered {
+    /// The tensor of an input, if that is a constant: it may be packed when compiling (`pack.rs`).
+    pub fn constant<'g>(&self, graph: &'g Graph, input: usize) -> Option<&'g HostTensor> {
+        match &graph.defining(*self.inputs.get(input)?)?.op {
+            Op::Constant(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// The kernel of a group.
+///
+/// ```
+/// use lawson_graph::Graph;
+/// use lawson_kernel::{Group, lower};
+/// let graph = Graph::parse(
+///     "lawson 1
+///      graph @g(%x: f32[4, 8], %w: f32[8, 3], %b: f32[3]) -> (y: f32[4, 3]) {
+///        %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+///        %c = broadcast %b {shape = [4, 3], axes = [1]}
+///        %y = add %h, %c
+///        return %y
+///      }",
+/// )?;
+/// let lowered = lower::lower(&graph, &Group::whole(&graph)?)?;
+/// assert_eq!(lowered.kernel.accs.len(), 1);
+/// # Ok::<(), lawson_graph::Error>(())
+/// ```
+pub fn lower(graph: &Graph, group: &Group) -> Result<Lowered, Refused> {
+    lower_with(graph, group, &Options::default())
+}
+
+/// The kernel of a group, with choices.
+pub fn lower_with(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
+    let mut lowered = nest::lower(graph, group, options)?;
+    share::share_scratch(&mut lowered.kernel);
+    collapse(&mut lowered.kernel);
+    Ok(lowered)
+}

@@ -1,0 +1,96 @@
+//! The nest of a group: loops over the elements of its outputs, with everything that they need inside.
+
+use super::pattern::Patterns;
+use super::walk::{Purpose, Walk};
+use super::{Lowered, Options, Rows};
+use crate::buffer::Role;
+use crate::build::store;
+use crate::group::{Group, Refused};
+use crate::index::Index;
+use crate::tree::{AxisId, For, Kernel, Kind, Node as Tree};
+use lawson_graph::{Dim, Graph, ValueId};
+
+pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
+    if group.outputs.is_empty() {
+        return Err(Refused::Size { nodes: 0 });
+    }
+    let mut walk = Walk::new(graph, &group.nodes, Patterns::find(graph, group));
+    let inputs = group.inputs(graph);
+    for v in &inputs {
+        let ty = walk.ty(*v)?;
+        let buffer = walk.kernel.input(&name_of(graph, *v), ty.dtype, &ty.shape);
+        walk.buffers.insert(*v, buffer);
+    }
+    let mut outputs = Vec::with_capacity(group.outputs.len());
+    for v in &group.outputs {
+        let ty = walk.ty(*v)?;
+        outputs.push((*v, walk.kernel.output(&name_of(graph, *v), ty.dtype, &ty.shape)));
+    }
+    // The output with the most axes has the loops; the others fit into the outermost of them.
+    let axes_of = |v: ValueId| walk.ty(v).map(|t| t.shape.iter().filter(|d| !d.is(1)).cloned().collect());
+    let mut order: Vec<(Vec<Dim>, usize)> = Vec::new();
+    for (i, (v, _)) in outputs.iter().enumerate() {
+        order.push((axes_of(*v)?, i));
+    }
+    order.sort_by_key(|(dims, i)| (dims.len(), *i));
+    let Some((dims, widest)) = order.last().cloned() else { return Err(Refused::Size { nodes: 0 }) };
+    for (own, i) in &order {
+        if own.iter().zip(&dims).any(|(a, b)| !graph.facts().equal(a, b)) {
+            let shown =
+                |i: usize| format!("`%{}: {}`", graph.value_name(outputs[i].0), graph.ty(outputs[i].0));
+            return Err(Refused::Spaces { first: shown(widest), other: shown(*i) });
+        }
+    }
+    let mut axes: Vec<AxisId> = Vec::new();
+    let mut rest = order.iter().peekable();
+    loop {
+        while let Some((_, i)) = rest.next_if(|(own, _)| own.len() == axes.len()) {
+            let (v, buffer) = outputs[*i];
+            let mut next = axes.iter();
+            let at = |d: &Dim| match d.is(1) {
+                true => Index::from(0),
+                false => next.next().map_or_else(|| Index::from(0), |a| Index::axis(*a)),
+            };
+            let index: Vec<Index> = walk.ty(v)?.shape.iter().map(at).collect();
+            let value = walk.value(v, index.clone(), &[])?;
+            walk.put(store(buffer, index, value));
+        }
+        let Some(dim) = dims.get(axes.len()) else { break };
+        let is_last_row = axes.len() + 2 == dims.len();
+        axes.push(match options.rows {
+            Rows::Blocks(rows) if is_last_row && rows > 0 => {
+                let kind = Kind::Serial;
+                let (begin, end) = (Index::from(0), Index::constant(dim.clone()));
+                let axis = walk.open_range("block", begin, end.clone(), rows, kind, Purpose::Blocks);
+                walk.open_block_rows(&(axis, rows, end))
+            }
+            _ => walk.open("i", dim.clone(), Purpose::Elements),
+        });
+    }
+    walk.close(1);
+    let mut kernel = walk.kernel;
+    kernel.body = walk.frames.pop().map_or_else(Vec::new, |f| f.nodes);
+    mark_parallel(&mut kernel);
+    Ok(Lowered { kernel, inputs, outputs: group.outputs.clone() })
+}
+
+fn name_of(graph: &Graph, v: ValueId) -> String {
+    match &graph.value(v).name {
+        Some(name) => name.to_string(),
+        None => format!("v{}", v.index()),
+    }
+}
+
+/// The outermost loops of a kernel with scratch are shared among the team, down to the one in which scratch is filled:
+/// where that is, is known here and not seen from the tree.
+fn mark_parallel(kernel: &mut Kernel) {
+    if !kernel.buffers.iter().any(|b| matches!(b.role, Role::Scratch(_))) {
+        return;
+    }
+    let mut body = &mut kernel.body;
+    while let [Tree::For(For { kind, body: inner, .. })] = body.as_mut_slice() {
+        // A loop beside others is not the only thing done an iteration, so scratch may be filled beside it.
+        *kind = Kind::Parallel;
+        body = inner;
+    }
+}

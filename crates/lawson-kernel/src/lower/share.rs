@@ -1,0 +1,161 @@
+//! Scratch that is not needed at the same time shares memory.
+//!
+//! Of the nodes of one loop's body, scratch is in use from the first that mentions it to the last. Two whose stretches do not
+//! meet become one buffer, as large as both need; so a chain of layers goes back and forth between two.
+
+use super::remap::Remap;
+use crate::buffer::{Buffer, BufferId, Layout, Role};
+use crate::expr::{Expr, ExprId};
+use crate::index::Index;
+use crate::tree::{For, Kernel, Node};
+use lawson_graph::Dim;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// From the first to the last node of a body that mentions a buffer.
+#[derive(Clone, Copy)]
+struct Stretch {
+    first: usize,
+    last: usize,
+}
+
+/// Merges scratch buffers of a kernel where it can.
+pub(super) fn share_scratch(kernel: &mut Kernel) {
+    let mut into: HashMap<BufferId, BufferId> = HashMap::new();
+    let mut grown = kernel.buffers.clone();
+    let body = kernel.body.clone();
+    bodies(&body, &mut |nodes| {
+        let mut free_from: Vec<(BufferId, usize)> = Vec::new();
+        for (id, stretch) in stretches(kernel, nodes) {
+            if into.contains_key(&id) || grown.get(id.0 as usize).is_none() {
+                continue;
+            }
+            let found = free_from.iter_mut().find_map(|(old, last)| {
+                let both = fits(&grown[old.0 as usize], &grown[id.0 as usize])?;
+                (*last < stretch.first).then_some((old, last, both))
+            });
+            match found {
+                Some((old, last, both)) => {
+                    *last = stretch.last;
+                    into.insert(id, *old);
+                    grown[old.0 as usize] = both;
+                }
+                None => free_from.push((id, stretch.last)),
+            }
+        }
+    });
+    if into.is_empty() {
+        return;
+    }
+    let mut moved = HashMap::new();
+    kernel.buffers.clear();
+    for (i, buffer) in grown.into_iter().enumerate() {
+        let id = BufferId(i as u32);
+        if !into.contains_key(&id) {
+            moved.insert(id, kernel.add_buffer(buffer));
+        }
+    }
+    let access = |buffer: BufferId, index: &[Index]| {
+        let target = into.get(&buffer).copied().unwrap_or(buffer);
+        (moved.get(&target).copied().unwrap_or(target), index.to_vec())
+    };
+    Remap { access: &access, index: &Index::clone }.apply(kernel);
+}
+
+/// Calls `visit` with the body of every loop, and of the kernel.
+fn bodies(nodes: &[Node], visit: &mut impl FnMut(&[Node])) {
+    visit(nodes);
+    for node in nodes {
+        if let Node::For(For { body, .. }) | Node::Accumulate { body, .. } = node {
+            bodies(body, visit);
+        }
+    }
+}
+
+/// For the scratch that more than one of these nodes mentions and nothing else does, in order of first use.
+fn stretches(kernel: &Kernel, nodes: &[Node]) -> Vec<(BufferId, Stretch)> {
+    let mut found: BTreeMap<BufferId, Stretch> = BTreeMap::new();
+    for (i, node) in nodes.iter().enumerate() {
+        for id in mentioned(kernel, std::slice::from_ref(node)) {
+            found.entry(id).and_modify(|s| s.last = i).or_insert(Stretch { first: i, last: i });
+        }
+    }
+    let inside = mention_counts(kernel, nodes);
+    let everywhere = mention_counts(kernel, &kernel.body);
+    let is_own = |id: &BufferId| inside.get(id) == everywhere.get(id);
+    let mut own: Vec<_> = found.into_iter().filter(|(id, s)| s.first < s.last && is_own(id)).collect();
+    own.sort_by_key(|(_, s)| s.first);
+    own
+}
+
+fn is_scratch(kernel: &Kernel, id: BufferId) -> bool {
+    matches!(kernel.buffer(id).role, Role::Scratch(_))
+}
+
+/// How many nodes below mention each scratch.
+fn mention_counts(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
+    let mut counts = HashMap::new();
+    let mut add = |id: BufferId| *counts.entry(id).or_default() += 1;
+    leaves(nodes, &mut |node| of_leaf(kernel, node).into_iter().for_each(&mut add));
+    counts
+}
+
+fn mentioned(kernel: &Kernel, nodes: &[Node]) -> HashSet<BufferId> {
+    mention_counts(kernel, nodes).into_keys().collect()
+}
+
+fn leaves(nodes: &[Node], visit: &mut impl FnMut(&Node)) {
+    for node in nodes {
+        visit(node);
+        if let Node::For(For { body, .. }) | Node::Accumulate { body, .. } = node {
+            leaves(body, visit);
+        }
+    }
+}
+
+/// The scratch that a node itself mentions.
+fn of_leaf(kernel: &Kernel, node: &Node) -> HashSet<BufferId> {
+    let mut roots: Vec<ExprId> = Vec::new();
+    let mut found = HashSet::new();
+    match node {
+        Node::Store(s) => {
+            found.insert(s.buffer);
+            roots.push(s.value);
+        }
+        Node::Step { values, .. } => roots.extend(values),
+        Node::Accumulate { acc, .. } => roots.extend(kernel.acc(*acc).state.iter().map(|s| s.init)),
+        Node::Prefetch { buffer, .. } => {
+            found.insert(*buffer);
+        }
+        Node::For(_) => {}
+    }
+    let mut seen: HashSet<ExprId> = roots.iter().copied().collect();
+    while let Some(id) = roots.pop() {
+        if let Expr::Load(load) = kernel.expr(id) {
+            found.insert(load.buffer);
+        }
+        kernel.expr(id).visit_operands(&mut |o| {
+            if seen.insert(o) {
+                roots.push(o);
+            }
+        });
+    }
+    found.retain(|id| is_scratch(kernel, *id));
+    found
+}
+
+/// One buffer in place of two, if their dimensions allow it.
+fn fits(a: &Buffer, b: &Buffer) -> Option<Buffer> {
+    if a.dtype != b.dtype || a.dims.len() != b.dims.len() {
+        return None;
+    }
+    let mut dims = Vec::with_capacity(a.dims.len());
+    for (x, y) in a.dims.iter().zip(&b.dims) {
+        dims.push(match (x.as_const(), y.as_const()) {
+            (Some(x), Some(y)) => Dim::from(x.max(y)),
+            _ if x == y => x.clone(),
+            _ => return None,
+        });
+    }
+    let larger = if a.role == b.role { a.role } else { Role::Scratch(crate::buffer::Level::L2) };
+    Some(Buffer { layout: Layout::row_major(&dims), dims, role: larger, ..a.clone() })
+}

@@ -1,0 +1,201 @@
+//! Which primitives are computed together: groups for a whole graph.
+//!
+//! Every primitive begins as a group of its own. Then, from the inputs on, a group joins the one that uses its result if
+//! the two may be computed in the same loops: elementwise operators and views with what they follow or feed, an
+//! accumulation with what follows it, rows that are reduced and gone through again. Whether a joined group can be one kernel is asked
+//! of lowering itself. Chains of linear layers over common rows and attention are looked for by shape.
+
+use crate::group::Group;
+use crate::lower::{Lowered, lower};
+use lawson_graph::{Def, Graph, NodeId, Op, ValueId};
+use std::collections::{HashMap, HashSet};
+
+/// What kind of work a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Work {
+    /// Elementwise operators and views: recomputed wherever they are used.
+    Light,
+    /// Reductions: several over the same rows may stand in one kernel.
+    Reduce,
+    /// Contractions, convolutions, windows: one a kernel.
+    Heavy,
+}
+
+fn work(op: &Op) -> Work {
+    match op {
+        Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => Work::Heavy,
+        Op::Reduce(_) => Work::Reduce,
+        _ => Work::Light,
+    }
+}
+
+/// A group with the kernel that it becomes.
+#[derive(Debug)]
+pub struct Part {
+    /// The nodes.
+    pub group: Group,
+    /// The kernel, not yet scheduled.
+    pub lowered: Lowered,
+}
+
+struct Parts<'g> {
+    graph: &'g Graph,
+    /// The group of each node, by number; constants have none.
+    of: Vec<Option<usize>>,
+    members: Vec<Vec<NodeId>>,
+}
+
+/// The groups of a graph without composites, in an order in which they can run.
+pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
+    let mut p = Parts { graph, of: vec![None; graph.nodes().len()], members: Vec::new() };
+    for n in graph.node_ids() {
+        if !matches!(graph.node(n).op, Op::Constant(_)) {
+            p.of[n.index()] = Some(p.members.len());
+            p.members.push(vec![n]);
+        }
+    }
+    let mut lowered: HashMap<usize, Lowered> = HashMap::new();
+    for n in graph.node_ids() {
+        for v in graph.node(n).inputs.clone() {
+            let Def::Node(from, _) = graph.value(v).def else { continue };
+            let (Some(a), Some(b)) = (p.of[from.index()], p.of[n.index()]) else { continue };
+            if a == b || !p.may_join(a, b, v) {
+                continue;
+            }
+            let mut nodes = p.members[a].clone();
+            nodes.extend(&p.members[b]);
+            let Ok(group) = Group::of(graph, &nodes) else { continue };
+            if let Ok(l) = lower(graph, &group) {
+                p.join(a, b);
+                lowered.remove(&a);
+                lowered.insert(b, l);
+            }
+        }
+    }
+    p.in_order(lowered)
+}
+
+impl Parts<'_> {
+    fn users(&self, v: ValueId) -> impl Iterator<Item = NodeId> + '_ {
+        self.graph.node_ids().filter(move |n| self.graph.node(*n).inputs.contains(&v))
+    }
+
+    fn work(&self, group: usize) -> (usize, usize) {
+        let count = |w| self.members[group].iter().filter(|n| work(&self.graph.node(**n).op) == w).count();
+        (count(Work::Heavy), count(Work::Reduce))
+    }
+
+    /// Whether group `a`, which computes `v`, may be computed with group `b`, which uses it.
+    fn may_join(&self, a: usize, b: usize, v: ValueId) -> bool {
+        let ((heavy_a, reduce_a), (heavy_b, reduce_b)) = (self.work(a), self.work(b));
+        // One heavy operator a kernel, and nothing before it but what is free: what it reads, it reads often.
+        if heavy_b > 0 && (heavy_a + reduce_a > 0 || !self.is_view(a)) {
+            return false;
+        }
+        if heavy_a > 0 && reduce_b > 0 {
+            return false;
+        }
+        // What others use too would be computed twice, unless it is an output of the joined kernel.
+        let shared = self.users(v).any(|n| self.of[n.index()] != Some(b));
+        if shared && (heavy_a > 0 || reduce_a == 0 && heavy_b == 0 && self.members[a].len() > 24) {
+            return false;
+        }
+        self.is_convex(a, b)
+    }
+
+    /// Whether a group only moves elements.
+    fn is_view(&self, group: usize) -> bool {
+        self.members[group].iter().all(|n| {
+            matches!(
+                self.graph.node(*n).op,
+                Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)
+            )
+        })
+    }
+
+    /// Whether no path from `a` to `b` leaves the two.
+    fn is_convex(&self, a: usize, b: usize) -> bool {
+        let inside = |n: &NodeId| self.of[n.index()] == Some(a) || self.of[n.index()] == Some(b);
+        let first = self.members[a].iter().map(|n| n.index()).min().unwrap_or(0);
+        // Nodes outside that `b` needs, back to where `a` begins.
+        let mut seen: HashSet<NodeId> = HashSet::new();
+        let mut stack: Vec<NodeId> = Vec::new();
+        let push = |n: NodeId, seen: &mut HashSet<NodeId>, stack: &mut Vec<NodeId>| {
+            for v in &self.graph.node(n).inputs {
+                if let Def::Node(m, _) = self.graph.value(*v).def
+                    && m.index() >= first
+                    && seen.insert(m)
+                {
+                    stack.push(m);
+                }
+            }
+        };
+        for n in &self.members[b] {
+            push(*n, &mut seen, &mut stack);
+        }
+        while let Some(n) = stack.pop() {
+            if self.of[n.index()] == Some(a) {
+                continue;
+            }
+            if !inside(&n) {
+                // A node outside: does it need `a`?
+                let mut below: HashSet<NodeId> = HashSet::new();
+                let mut inner = vec![n];
+                while let Some(m) = inner.pop() {
+                    if self.of[m.index()] == Some(a) {
+                        return false;
+                    }
+                    push(m, &mut below, &mut inner);
+                }
+                continue;
+            }
+            push(n, &mut seen, &mut stack);
+        }
+        true
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let moved = std::mem::take(&mut self.members[a]);
+        for n in &moved {
+            self.of[n.index()] = Some(b);
+        }
+        self.members[b].extend(moved);
+    }
+
+    /// The groups, each after those whose results it uses.
+    fn in_order(&self, mut lowered: HashMap<usize, Lowered>) -> lawson_graph::Result<Vec<Part>> {
+        let mut done: HashSet<usize> = HashSet::new();
+        let mut out = Vec::new();
+        let mut waiting: Vec<usize> =
+            (0..self.members.len()).filter(|g| !self.members[*g].is_empty()).collect();
+        waiting.sort_by_key(|g| self.members[*g].iter().map(|n| n.index()).max());
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            let mut still = Vec::new();
+            for g in waiting {
+                let ready = self.members[g].iter().flat_map(|n| &self.graph.node(*n).inputs).all(|v| {
+                    match self.graph.value(*v).def {
+                        Def::Node(n, _) => self.of[n.index()].is_none_or(|o| o == g || done.contains(&o)),
+                        Def::Input(_) => true,
+                    }
+                });
+                if !ready {
+                    still.push(g);
+                    continue;
+                }
+                let group = Group::of(self.graph, &self.members[g])?;
+                let lowered = match lowered.remove(&g) {
+                    Some(l) => l,
+                    None => lower(self.graph, &group)?,
+                };
+                done.insert(g);
+                out.push(Part { group, lowered });
+            }
+            waiting = still;
+            if waiting.len() == before {
+                return Err(lawson_graph::Error::internal("groups that wait for each other"));
+            }
+        }
+        Ok(out)
+    }
+}

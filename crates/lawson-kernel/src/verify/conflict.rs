@@ -1,0 +1,201 @@
+//! Conflicts: whether iterations of a loop that are executed together get in each other's way.
+//!
+//! Two accesses of one buffer in different iterations of a loop over `a` touch different elements if in some dimension both
+//! indices are `outer + c·a + inner` with the same outer part and the same `c`, and the inner parts, which depend on loops
+//! inside, differ by less than `|c|` times the loop's step. That is asked of every store against every other access of its
+//! buffer, itself included.
+//!
+//! The parts of a split index (`e/8` and `e%8` in two dimensions) are put together first, because only `e` is of that form.
+
+use crate::BufferId;
+use crate::buffer::Role;
+use crate::expr::{Expr, ExprId};
+use crate::index::{Atom, Index};
+use crate::range::Scope;
+use crate::tree::{AxisId, For, Node};
+use lawson_graph::Dim;
+use std::collections::{HashMap, HashSet};
+
+/// Whose scratch is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scratch {
+    /// Each iteration has its own, as those of parallel loops do, unless it reads what it did not write.
+    Private,
+    /// All iterations use one, as those of jam and vector loops do.
+    Shared,
+}
+
+/// An access of a buffer inside the loop.
+struct Access {
+    buffer: BufferId,
+    writes: bool,
+    /// For each dimension, and each index put together from several.
+    lines: Vec<Option<Line>>,
+}
+
+/// `outer + c·axis + inner`, with the range of the inner part.
+struct Line {
+    outer: Index,
+    c: i64,
+    lo: i64,
+    hi: i64,
+}
+
+/// The buffer over which iterations of a loop may come into conflict. The scope is that of the loop's place.
+pub(crate) fn conflict(scope: &mut Scope<'_>, f: &For, scratch: Scratch) -> Option<BufferId> {
+    let kernel = scope.kernel();
+    let extent = scope.simplify(&(kernel.resolve(&f.end) - kernel.resolve(&f.begin)));
+    if scope.interval(&extent).1.is_some_and(|e| e <= f.step) {
+        return None;
+    }
+    let left = scope.enter(f);
+    let mut gather = Gather { axis: f.axis, inside: Vec::new(), accesses: Vec::new() };
+    gather.nodes(scope, &f.body);
+    scope.leave(left);
+    let mut all = gather.accesses;
+    if scratch == Scratch::Private {
+        let mut written_first = HashMap::new();
+        all.iter().for_each(|a| {
+            written_first.entry(a.buffer).or_insert(a.writes);
+        });
+        let own = |b: BufferId| matches!(kernel.buffer(b).role, Role::Scratch(_)) && written_first[&b];
+        all.retain(|a| !own(a.buffer));
+    }
+    all.iter().filter(|a| a.writes).find_map(|a| {
+        let meets = |b: &&Access| b.buffer == a.buffer && !apart(a, b, f.step);
+        all.iter().find(meets).map(|_| a.buffer)
+    })
+}
+
+/// Whether two accesses in different iterations touch different elements.
+fn apart(a: &Access, b: &Access, step: i64) -> bool {
+    a.lines.iter().zip(&b.lines).any(|pair| match pair {
+        (Some(a), Some(b)) => {
+            let reach = a.hi.max(b.hi).checked_sub(a.lo.min(b.lo));
+            let moved = a.c.checked_abs().and_then(|c| c.checked_mul(step));
+            a.outer == b.outer && a.c == b.c && reach.zip(moved).is_some_and(|(reach, moved)| reach < moved)
+        }
+        _ => false,
+    })
+}
+
+struct Gather {
+    axis: AxisId,
+    inside: Vec<AxisId>,
+    accesses: Vec<Access>,
+}
+
+impl Gather {
+    fn nodes(&mut self, scope: &mut Scope<'_>, nodes: &[Node]) {
+        let kernel = scope.kernel();
+        for node in nodes {
+            match node {
+                Node::For(f) => {
+                    self.inside.push(f.axis);
+                    let left = scope.enter(f);
+                    self.nodes(scope, &f.body);
+                    scope.leave(left);
+                    self.inside.pop();
+                }
+                Node::Accumulate { acc, body } => {
+                    let init: Vec<ExprId> = kernel.acc(*acc).state.iter().map(|s| s.init).collect();
+                    self.loads(scope, &init);
+                    self.nodes(scope, body);
+                }
+                Node::Step { values, .. } => self.loads(scope, values),
+                Node::Store(s) => {
+                    self.loads(scope, &[s.value]);
+                    self.access(scope, s.buffer, &s.index, true);
+                }
+                Node::Prefetch { .. } => {}
+            }
+        }
+    }
+
+    fn loads(&mut self, scope: &Scope<'_>, values: &[ExprId]) {
+        let kernel = scope.kernel();
+        let mut seen = HashSet::new();
+        let mut open = values.to_vec();
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                if let Expr::Load(load) = kernel.expr(id) {
+                    self.access(scope, load.buffer, &load.index, false);
+                }
+                kernel.expr(id).visit_operands(&mut |o| open.push(o));
+            }
+        }
+    }
+
+    fn access(&mut self, scope: &Scope<'_>, buffer: BufferId, index: &[Index], writes: bool) {
+        let kernel = scope.kernel();
+        if kernel.buffer(buffer).role == Role::Input {
+            return;
+        }
+        let index: Vec<Index> = index.iter().map(|i| scope.simplify(&kernel.resolve(i))).collect();
+        let whole = put_together(&index);
+        let lines = index.iter().chain(&whole).map(|i| self.line(scope, i)).collect();
+        self.accesses.push(Access { buffer, writes, lines });
+    }
+
+    /// An index as a line along the axis, if it is one.
+    fn line(&self, scope: &Scope<'_>, index: &Index) -> Option<Line> {
+        let (mut outer, mut inner) = match index.offset().as_const() {
+            Some(c) => (Index::constant(0), Index::constant(c)),
+            None => (Index::constant(index.offset().clone()), Index::constant(0)),
+        };
+        let mut along = 0;
+        for (atom, c) in index.terms() {
+            let alone = Index::atom(atom.clone());
+            if *atom == Atom::Axis(self.axis) {
+                along = c.as_const()?;
+            } else if alone.mentions(self.axis) {
+                return None;
+            } else if self.inside.iter().any(|a| alone.mentions(*a)) {
+                inner.add_term(atom.clone(), c.clone());
+            } else {
+                outer.add_term(atom.clone(), c.clone());
+            }
+        }
+        let (lo, hi) = scope.interval(&inner);
+        Some(Line { outer, c: along, lo: lo?, hi: hi? })
+    }
+}
+
+/// The indices that others determine together: `e` where there are `e/k` and `e%k`.
+fn put_together(index: &[Index]) -> Vec<Index> {
+    let mut known = index.to_vec();
+    let mut at = 0;
+    while at < known.len() {
+        if let Some((e, k)) = as_remainder(&known[at])
+            && known.iter().any(|other| is_quotient(other, &e, &k))
+            && !known.contains(&e)
+        {
+            known.push(e);
+            // What is new may complete any of the others.
+            at = 0;
+        } else {
+            at += 1;
+        }
+    }
+    known.split_off(index.len())
+}
+
+fn as_remainder(index: &Index) -> Option<(Index, Dim)> {
+    match index.terms() {
+        [(Atom::Mod(e, k), c)] if c.is(1) && index.offset().is(0) => Some(((**e).clone(), k.clone())),
+        _ => None,
+    }
+}
+
+/// Whether an index is `e / k`; `(e / m) / k` is `e / (m·k)`.
+fn is_quotient(index: &Index, e: &Index, k: &Dim) -> bool {
+    if *index == e.clone().floor_div(k.clone()) {
+        return true;
+    }
+    match e.terms() {
+        [(Atom::Div(inner, m), c)] if c.is(1) && e.offset().is(0) => {
+            *index == (**inner).clone().floor_div(m.clone() * k.clone())
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,48 @@
+//! The verifier: everything that must hold of a kernel, whoever made it.
+//!
+//! What is checked, in this order, so that each check may rely on those before it:
+//!
+//! 1. References (`arena.rs`). Ids point at axes, buffers, accumulators and expressions that exist; an operand stands before
+//!    what uses it; loads and stores have an index for each dimension, steps and merges a value for each component;
+//!    axes, buffers and accumulators each have names of their own; divisors and steps are positive.
+//! 2. Axes (`arena.rs`, `tree.rs`). A derived axis does not depend on itself. Loops run over axes that are not derived, never
+//!    inside a loop over the same axis, and never from a negative value. An axis is used inside the loops that give it its value.
+//! 3. Dtypes (`arena.rs`). Operands have the dtypes that operators take, and agree; what is stored or stepped has the dtype
+//!    of its buffer or state.
+//! 4. Layouts (`layout.rs`). Different indices lie at different places, all inside the buffer's size.
+//! 5. Accumulators (`tree.rs`). Steps stand inside their `accumulate`, results after it in the same or an inner body; a state
+//!    is mentioned in steps of its own accumulator and in merges, the other state in merges alone; no `accumulate` stands inside itself.
+//! 6. Roles (`tree.rs`). Inputs are not written. Scratch has a constant size, and a load of it stands after a store to it, in
+//!    the same iteration of the parallel loops. (Whether that store wrote the very element is not decided here.)
+//! 7. Bounds (`tree.rs`). Every load reads and every store writes inside its buffer, provably, given the guard's conditions.
+//! 8. Kinds (`tree.rs`). Parallel loops are a chain at the root, each the only thing in the one around it; at most one vector loop
+//!    stands around any place; jam, unroll and vector loops have the extents that they need; the bounds of loops inside jam
+//!    and vector loops do not depend on them (those of a vector loop may depend on jam: its mask does).
+//! 9. Conflicts (`conflict.rs`). Iterations that are executed together write different elements, and none reads what another
+//!    one writes.
+//!
+//! Each has a code of its own; `tests/verify.rs` breaks each alone.
+
+mod arena;
+mod conflict;
+mod layout;
+mod tree;
+
+pub(crate) use conflict::{Scratch, conflict};
+
+use crate::tree::Kernel;
+use lawson_graph::{Code, Error, Place, Result};
+
+/// Checks every invariant of a kernel.
+pub fn verify(kernel: &Kernel) -> Result<()> {
+    arena::references(kernel)?;
+    arena::derived_axes(kernel)?;
+    arena::dtypes(kernel)?;
+    layout::layouts(kernel)?;
+    tree::check(kernel)
+}
+
+/// An error about a part of the kernel.
+fn error(kernel: &Kernel, code: Code, path: impl Into<String>, message: impl Into<String>) -> Error {
+    Error::new(code, message).at(Place::Kernel { kernel: kernel.name.clone(), path: path.into() })
+}

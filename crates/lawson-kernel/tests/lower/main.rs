@@ -1,0 +1,9 @@
+//! Lowering, checked by running kernels on the direct evaluator, forwards and backwards, against the oracle.
+#![allow(clippy::unwrap_used)]
+
+mod attention;
+mod elementwise;
+mod linear;
+mod random;
+mod rows;
+mod support;

@@ -1,0 +1,129 @@
+//! Plain numbers whose hooks are computed as the instructions of a target would: [`Avx2`] and [`Avx512`].
+
+use lawson_kernel::math::{Arithmetic, Scalar, TABLE};
+
+/// Differs from [`Scalar`] in `nearest`, which keeps its integer among other bits, and in conversions out of range.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Avx2;
+
+/// Differs from [`Scalar`] in its hooks, and in conversions out of range.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Avx512;
+
+/// Every operation that is no hook, as of [`Scalar`]; and those hooks that both imitations share.
+macro_rules! as_scalar {
+    () => {
+        type F = f32;
+        type I = i32;
+        type B = bool;
+
+        as_scalar! {
+            fn f(c: f32) -> f32;
+            fn i(c: i32) -> i32;
+            fn add(a: f32, b: f32) -> f32;
+            fn sub(a: f32, b: f32) -> f32;
+            fn mul(a: f32, b: f32) -> f32;
+            fn div(a: f32, b: f32) -> f32;
+            fn fma(a: f32, b: f32, c: f32) -> f32;
+            fn fms(a: f32, b: f32, c: f32) -> f32;
+            fn fnma(a: f32, b: f32, c: f32) -> f32;
+            fn sqrt(a: f32) -> f32;
+            fn neg(a: f32) -> f32;
+            fn abs(a: f32) -> f32;
+            fn min(a: f32, b: f32) -> f32;
+            fn max(a: f32, b: f32) -> f32;
+            fn round_even(a: f32) -> f32;
+            fn lt(a: f32, b: f32) -> bool;
+            fn le(a: f32, b: f32) -> bool;
+            fn eq(a: f32, b: f32) -> bool;
+            fn is_nan(a: f32) -> bool;
+            fn select(c: bool, a: f32, b: f32) -> f32;
+            fn i_add(a: i32, b: i32) -> i32;
+            fn i_sub(a: i32, b: i32) -> i32;
+            fn i_and(a: i32, b: i32) -> i32;
+            fn i_or(a: i32, b: i32) -> i32;
+            fn i_xor(a: i32, b: i32) -> i32;
+            fn i_lt(a: i32, b: i32) -> bool;
+            fn i_eq(a: i32, b: i32) -> bool;
+            fn i_select(c: bool, a: i32, b: i32) -> i32;
+            fn to_float(a: i32) -> f32;
+            fn and(a: bool, b: bool) -> bool;
+            fn or(a: bool, b: bool) -> bool;
+            fn not(a: bool) -> bool;
+            fn i_shl(a: i32, by: u32) -> i32;
+            fn i_shr(a: i32, by: u32) -> i32;
+            fn i_sar(a: i32, by: u32) -> i32;
+            fn bits(a: f32) -> i32;
+            fn of_bits(a: i32) -> f32;
+            fn lookup(index: i32, table: &[f32; TABLE]) -> f32;
+        }
+
+        /// Out of range, x86 gives the least integer.
+        #[inline(always)]
+        fn to_int(&mut self, a: f32) -> i32 {
+            if a.abs() < 2_147_483_648.0 { a as i32 } else { i32::MIN }
+        }
+
+        #[inline(always)]
+        fn nearest(&mut self, a: f32, b: f32) -> (f32, i32) {
+            const MAGIC: f32 = 12_582_912.0;
+            let shifted = a.mul_add(b, MAGIC);
+            (shifted - MAGIC, shifted.to_bits() as i32)
+        }
+
+        #[inline(always)]
+        fn if_any(&mut self, condition: bool, common: f32, rare: impl FnOnce(&mut Self) -> f32) -> f32 {
+            if condition { rare(self) } else { common }
+        }
+    };
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty;)*) => {
+        $(#[inline(always)]
+        fn $name(&mut self, $($arg: $t),*) -> $r {
+            Scalar.$name($($arg),*)
+        })*
+    };
+}
+
+impl Arithmetic for Avx2 {
+    as_scalar!();
+}
+
+impl Arithmetic for Avx512 {
+    as_scalar!();
+
+    #[inline(always)]
+    fn power_of_two(&mut self, n: (f32, i32)) -> f32 {
+        if n.0.is_nan() { n.0 } else { 2f64.powi(n.0 as i32) as f32 }
+    }
+
+    #[inline(always)]
+    fn scale(&mut self, x: f32, (n, _): (f32, i32)) -> f32 {
+        if n.is_nan() { n } else { (f64::from(x) * 2f64.powi(n as i32)) as f32 }
+    }
+
+    #[inline(always)]
+    fn split(&mut self, x: f32) -> (f32, f32) {
+        let exponent = match x {
+            x if x.is_nan() || x < 0.0 => return (f32::NAN, f32::NAN),
+            0.0 => return (1.0, f32::NEG_INFINITY),
+            f32::INFINITY => return (1.0, f32::INFINITY),
+            x => ((f64::from(x) / 0.75).to_bits() >> 52) as i32 - 1023,
+        };
+        ((f64::from(x) * 2f64.powi(-exponent)) as f32, exponent as f32)
+    }
+
+    /// As wrong as `vrcp14ps` may be, upwards or downwards by a bit of `b`.
+    #[inline(always)]
+    fn reciprocal_estimate(&mut self, b: f32) -> f32 {
+        let error = if b.to_bits() & 1 == 0 { 1.0 / 16384.0 } else { -1.0 / 16384.0 };
+        ((1.0 + error) / f64::from(b)) as f32
+    }
+
+    #[inline(always)]
+    fn quotient(&mut self, a: f32, b: f32) -> f32 {
+        let y = self.reciprocal_estimate(b);
+        let q = a * y;
+        let rest = (-b).mul_add(q, a);
+        rest.mul_add(y, q)
+    }
+}

@@ -1,0 +1,413 @@
+//! The verifier: every invariant is broken alone, and what holds is accepted.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "schedule/kernels.rs"]
+mod kernels;
+
+use kernels::{convolution, matmul, scale};
+use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::{Code, DType, Dim, Fact, Facts, Relation};
+use lawson_kernel::build::{accumulate, for_each, loop_of, step, store};
+use lawson_kernel::*;
+
+/// The verifier's error, whose message must contain `reason`.
+fn refused(kernel: &Kernel, code: Code, reason: &str) {
+    let error = verify(kernel).expect_err(reason);
+    assert_eq!(error.code(), code, "{error}");
+    assert!(error.message().contains(reason), "{error}");
+}
+
+/// A matmul with something changed.
+fn broken(change: impl FnOnce(&mut Kernel)) -> Kernel {
+    let mut k = matmul(4.into(), 8.into(), 6.into());
+    verify(&k).unwrap();
+    change(&mut k);
+    k
+}
+
+/// The loop at the root.
+fn root(k: &mut Kernel) -> &mut For {
+    let Node::For(f) = &mut k.body[0] else { panic!("no loop at the root") };
+    f
+}
+
+/// The only loop inside a loop.
+fn inner(f: &mut For) -> &mut For {
+    let Node::For(f) = &mut f.body[0] else { panic!("no loop inside") };
+    f
+}
+
+/// `x[8] -> y[8]`, with a body made from the ids of input, output and axis.
+fn small(body: impl FnOnce(&mut Kernel, BufferId, BufferId, AxisId) -> Vec<Node>) -> Kernel {
+    let mut k = Kernel::new("small", Facts::new());
+    let (x, y) = (k.input("x", DType::F32, &[8.into()]), k.output("y", DType::F32, &[8.into()]));
+    let i = k.add_axis("i");
+    k.body = body(&mut k, x, y, i);
+    k
+}
+
+#[test]
+fn kernels_as_lowering_makes_them_are_accepted() {
+    verify(&scale("N".into())).unwrap();
+    verify(&matmul("M".into(), "N".into(), "K".into())).unwrap();
+    verify(&convolution(9, 3, 2, 1)).unwrap();
+}
+
+#[test]
+fn ids_point_at_what_exists() {
+    refused(&broken(|k| root(k).axis = AxisId(99)), Code::KernelReference, "no axis number 99");
+    refused(&broken(|k| root(k).end = AxisId(9).into()), Code::KernelReference, "no axis number 9");
+    let no_buffer = broken(|k| {
+        let value = ExprId(0);
+        root(k).body.push(store(BufferId(7), vec![], value));
+    });
+    refused(&no_buffer, Code::KernelReference, "no buffer number 7");
+    let no_acc = broken(|k| k.body.push(accumulate(AccId(3), vec![])));
+    refused(&no_acc, Code::KernelReference, "no accumulator number 3");
+    let no_expr = broken(|k| k.body.push(store(BufferId(2), vec![0.into(), 0.into()], ExprId(999))));
+    refused(&no_expr, Code::KernelReference, "no expression number 999");
+    let component = broken(|k| {
+        k.add(Expr::Result(AccId(0), 1));
+    });
+    refused(&component, Code::KernelReference, "component 1");
+}
+
+#[test]
+fn operands_stand_before_what_uses_them() {
+    let late = broken(|k| {
+        let n = k.exprs.len() as u32;
+        k.exprs.push(Expr::Unary(UnaryKind::Neg, ExprId(n)));
+    });
+    refused(&late, Code::KernelReference, "does not stand before it");
+}
+
+#[test]
+fn counts_agree() {
+    refused(
+        &broken(|k| k.body.push(store(BufferId(2), vec![0.into()], ExprId(0)))),
+        Code::KernelReference,
+        "2 dimensions",
+    );
+    refused(&broken(|k| k.accs[0].merge.clear()), Code::KernelReference, "1 components");
+    let no_state = broken(|k| k.accs[0] = Accumulator { name: "c".into(), state: vec![], merge: vec![] });
+    refused(&no_state, Code::KernelReference, "component 0");
+    let unused = broken(|k| k.accs.push(Accumulator { name: "d".into(), state: vec![], merge: vec![] }));
+    refused(&unused, Code::KernelReference, "at least one component");
+    refused(&broken(|k| root(k).step = 0), Code::KernelReference, "positive steps");
+    let steps = broken(|k| k.body.push(Node::Step { acc: AccId(0), values: vec![] }));
+    refused(&steps, Code::KernelReference, "given 0 values");
+    let divided = broken(|k| root(k).end = Index::atom(Atom::Div(Box::new(4.into()), 0.into())));
+    refused(&divided, Code::KernelReference, "divided by 0");
+}
+
+#[test]
+fn names_are_used_once() {
+    refused(&broken(|k| k.axes[1].name = "i".into()), Code::KernelReference, "axes are called `i`");
+    refused(&broken(|k| k.buffers[1].name = "A".into()), Code::KernelReference, "buffers are called `A`");
+    let two = broken(|k| {
+        let zero = k.f32(0.0);
+        k.sum_acc("c", DType::F32, zero);
+    });
+    refused(&two, Code::KernelReference, "accumulators are called `c`");
+}
+
+#[test]
+fn derived_axes_do_not_depend_on_themselves() {
+    let cycle = broken(|k| {
+        let a = k.add_axis("a");
+        let b = k.add_derived("b", Index::axis(a) + 1);
+        k.axes[a.0 as usize].derived = Some(Index::axis(b));
+    });
+    refused(&cycle, Code::KernelAxis, "derived from itself");
+}
+
+#[test]
+fn loops_run_over_axes_that_are_not_derived_and_not_twice() {
+    refused(&broken(|k| k.axes[0].derived = Some(1.into())), Code::KernelAxis, "no loop runs over it");
+    let twice = broken(|k| {
+        let i = root(k).axis;
+        inner(root(k)).axis = i;
+    });
+    refused(&twice, Code::KernelAxis, "stands inside another");
+    refused(&broken(|k| root(k).begin = (-1).into()), Code::KernelAxis, "may be negative");
+}
+
+#[test]
+fn axes_are_used_inside_their_loops() {
+    let outside = small(|k, x, y, i| {
+        let value = k.load(x, vec![0.into()]);
+        vec![store(y, vec![i.into()], value)]
+    });
+    refused(&outside, Code::KernelAxis, "`i` has no value here");
+    let in_value = small(|k, x, y, i| {
+        let value = k.load(x, vec![i.into()]);
+        vec![store(y, vec![0.into()], value)]
+    });
+    refused(&in_value, Code::KernelAxis, "`i` has no value here");
+    refused(&broken(|k| root(k).end = AxisId(1).into()), Code::KernelAxis, "`j` has no value here");
+}
+
+#[test]
+fn dtypes_agree() {
+    type Case = (&'static str, fn(&mut Kernel));
+    let cases: [Case; 10] = [
+        ("f32 and i32", |k| {
+            let (a, b) = (k.f32(1.0), k.constant(Scalar::int(DType::I32, 1)));
+            k.sum(a, b);
+        }),
+        ("not bool", |k| {
+            let a = k.constant(Scalar::int(DType::Bool, 1));
+            k.unary(UnaryKind::Neg, a);
+        }),
+        ("not f32", |k| {
+            let a = k.f32(1.0);
+            k.binary(BinaryKind::Shl, a, a);
+        }),
+        ("takes a bool", |k| {
+            let a = k.f32(1.0);
+            k.add(Expr::Select(a, a, a));
+        }),
+        ("takes floats", |k| {
+            let a = k.constant(Scalar::int(DType::I32, 1));
+            k.add(Expr::Fma(a, a, a));
+        }),
+        ("different widths", |k| {
+            let a = k.f32(1.0);
+            k.add(Expr::Bitcast(a, DType::I64));
+        }),
+        ("value elsewhere", |k| {
+            let otherwise = k.constant(Scalar::int(DType::I32, 0));
+            let conditions = vec![Condition { index: 0.into(), end: 1.into() }];
+            k.load_guarded(BufferId(0), vec![0.into(), 0.into()], Guard { conditions, otherwise });
+        }),
+        ("its init, identity or merge", |k| k.accs[0].state[0].identity = Scalar::int(DType::I32, 0)),
+        ("the value i32", |k| {
+            let value = k.constant(Scalar::int(DType::I32, 0));
+            k.body.push(store(BufferId(2), vec![0.into(), 0.into()], value));
+        }),
+        ("the state is f32", |k| {
+            let value = k.constant(Scalar::int(DType::I32, 0));
+            k.body.push(accumulate(AccId(0), vec![step(AccId(0), value)]));
+        }),
+    ];
+    for (reason, change) in cases {
+        refused(&broken(change), Code::KernelDType, reason);
+    }
+}
+
+#[test]
+fn layouts_give_every_element_a_place_of_its_own() {
+    let dims: [Dim; 2] = [6.into(), 8.into()];
+    let digit = |dim, divide, modulo, stride: i64| Digit { dim, divide, modulo, stride: stride.into() };
+    let with = |digits: Vec<Digit>, size: i64| {
+        broken(|k| k.buffers[1].layout = Layout { digits, size: size.into() })
+    };
+    verify(&broken(|k| k.buffers[1].layout = Layout::panels(&dims, 1, 3, &[0]))).unwrap();
+    verify(&broken(|k| k.buffers[1].layout = Layout::permuted(&dims, &[1, 0]))).unwrap();
+    verify(&with(vec![digit(0, 1, None, 1), digit(1, 1, None, 10)], 76)).unwrap();
+    let refused = |k: &Kernel, reason: &str| refused(k, Code::KernelLayout, reason);
+    refused(&with(vec![digit(0, 1, None, 8)], 48), "dimension 1");
+    refused(&with(vec![digit(0, 1, None, 8), digit(1, 2, None, 1)], 48), "dimension 1");
+    refused(&with(vec![digit(0, 1, None, 8), digit(1, 1, Some(4), 1)], 48), "dimension 1");
+    refused(&with(vec![digit(0, 1, None, 7), digit(1, 1, None, 1)], 48), "apart");
+    refused(&with(vec![digit(0, 1, None, 8), digit(1, 1, None, 1)], 47), "size");
+    refused(&with(vec![digit(2, 1, None, 8)], 48), "dimension 2");
+    refused(&with(vec![digit(0, 0, None, 8)], 48), "not positive");
+    let symbolic = |size: &str| {
+        let mut k = matmul("M".into(), "N".into(), "K".into());
+        k.buffers[1].layout.size = size.into();
+        k
+    };
+    verify(&symbolic("K*N + 4")).unwrap();
+    refused(&symbolic("K*N - 1"), "size");
+}
+
+#[test]
+fn elements_lie_in_their_buffers() {
+    refused(&broken(|k| root(k).end = 5.into()), Code::KernelBounds, "i lies in 0 to 4");
+    let read = small(|k, x, y, i| {
+        let value = k.load(x, vec![Index::axis(i) + 1]);
+        vec![for_each(i, 8, vec![store(y, vec![i.into()], value)])]
+    });
+    refused(&read, Code::KernelBounds, "i + 1 lies in 0 to 8, dimension 0 of `x`");
+    let guarded = |end: i64| {
+        small(|k, x, y, i| {
+            let otherwise = k.f32(0.0);
+            let index = Index::axis(i) + 1;
+            let conditions = vec![Condition { index: index.clone(), end: end.into() }];
+            let value = k.load_guarded(x, vec![index], Guard { conditions, otherwise });
+            vec![for_each(i, 8, vec![store(y, vec![i.into()], value)])]
+        })
+    };
+    verify(&guarded(8)).unwrap();
+    refused(&guarded(9), Code::KernelBounds, "dimension 0 of `x`");
+}
+
+#[test]
+fn facts_about_parameters_count() {
+    let kernel = |facts: Facts| {
+        let mut k = scale("N".into());
+        k.facts = facts;
+        root(&mut k).end = 4.into();
+        k
+    };
+    refused(&kernel(Facts::new()), Code::KernelBounds, "0 to N");
+    let mut facts = Facts::new();
+    facts.add(Fact::new("N", Relation::Ge, 4)).unwrap();
+    verify(&kernel(facts)).unwrap();
+}
+
+#[test]
+fn kinds_can_be_executed() {
+    let refused = |k: &Kernel, reason: &str| refused(k, Code::KernelKind, reason);
+    refused(&broken(|k| inner(root(k)).kind = Kind::Parallel), "at the root");
+    let beside = broken(|k| {
+        root(k).kind = Kind::Parallel;
+        inner(root(k)).kind = Kind::Parallel;
+        let twin = root(k).body[0].clone();
+        root(k).body.push(twin);
+    });
+    refused(&beside, "alone");
+    let vectors = broken(|k| {
+        root(k).kind = Kind::Vector(4);
+        inner(root(k)).kind = Kind::Vector(8);
+    });
+    refused(&vectors, "inside another");
+    refused(&broken(|k| root(k).kind = Kind::Vector(3)), "lanes");
+    refused(&broken(|k| root(k).kind = Kind::Vector(2)), "at most 2");
+    let mut symbolic = matmul("M".into(), 8.into(), 6.into());
+    root(&mut symbolic).kind = Kind::Jam;
+    refused(&symbolic, "known beforehand");
+    let skewed = |kind| {
+        small(|k, x, y, i| {
+            let j = k.add_axis("j");
+            let value = k.load(x, vec![i.into()]);
+            let body = vec![for_each(j, Index::axis(i) + 1, vec![])];
+            vec![loop_of(i, 0, 8, 1, kind, [body, vec![store(y, vec![i.into()], value)]].concat())]
+        })
+    };
+    verify(&skewed(Kind::Serial)).unwrap();
+    refused(&skewed(Kind::Jam), "may not bound `j`");
+    refused(&skewed(Kind::Vector(8)), "may not bound `j`");
+}
+
+#[test]
+fn iterations_that_run_together_do_not_meet() {
+    for kind in [Kind::Parallel, Kind::Jam, Kind::Vector(8)] {
+        let at = |index: fn(AxisId) -> Index| {
+            small(|k, _, y, i| {
+                let value = k.f32(1.0);
+                vec![loop_of(i, 0, 8, 1, kind, vec![store(y, vec![index(i)], value)])]
+            })
+        };
+        verify(&at(Index::axis)).unwrap();
+        verify(&at(|i| Index::constant(7) - i)).unwrap();
+        refused(&at(|_| 3.into()), Code::KernelConflict, "may meet in `y`");
+        refused(&at(|i| Index::axis(i).floor_div(2)), Code::KernelConflict, "may meet in `y`");
+        // A neighbour's element is read.
+        let shifted = small(|k, _, y, i| {
+            let value = k.load(y, vec![Index::constant(7) - i]);
+            vec![loop_of(i, 0, 8, 1, kind, vec![store(y, vec![i.into()], value)])]
+        });
+        refused(&shifted, Code::KernelConflict, "may meet in `y`");
+    }
+}
+
+#[test]
+fn an_index_split_over_two_dimensions_is_still_one() {
+    let kernel = |modulus: i64| {
+        let mut k = Kernel::new("fold", Facts::new());
+        let y = k.output("y", DType::F32, &[4.into(), 3.into()]);
+        let i = k.add_axis("i");
+        let value = k.f32(1.0);
+        let index = vec![Index::axis(i).floor_div(3), Index::axis(i).modulo(modulus)];
+        k.body = vec![loop_of(i, 0, 12, 1, Kind::Parallel, vec![store(y, index, value)])];
+        k
+    };
+    verify(&kernel(3)).unwrap();
+    refused(&kernel(2), Code::KernelConflict, "may meet in `y`");
+}
+
+/// Scratch is filled and read inside a loop of this kind.
+fn through_scratch(kind: Kind, filled: fn(AxisId) -> Index, read: fn(AxisId) -> Index) -> Kernel {
+    small(|k, x, y, i| {
+        let t = k.scratch("t", DType::F32, &[8.into()], Level::L1);
+        let (value, copy) = (k.load(x, vec![i.into()]), k.load(t, vec![read(i)]));
+        let body = vec![store(t, vec![filled(i)], value), store(y, vec![i.into()], copy)];
+        vec![loop_of(i, 0, 8, 1, kind, body)]
+    })
+}
+
+#[test]
+fn scratch_is_private_to_parallel_iterations_and_shared_by_others() {
+    verify(&through_scratch(Kind::Parallel, |_| 0.into(), |_| 0.into())).unwrap();
+    verify(&through_scratch(Kind::Jam, Index::axis, Index::axis)).unwrap();
+    let one = through_scratch(Kind::Jam, |_| 0.into(), |_| 0.into());
+    refused(&one, Code::KernelConflict, "may meet in `t`");
+    let crossed = through_scratch(Kind::Vector(8), Index::axis, |i| Index::constant(7) - i);
+    refused(&crossed, Code::KernelConflict, "may meet in `t`");
+}
+
+#[test]
+fn scratch_is_written_before_it_is_read_and_inputs_never() {
+    let mut swapped = through_scratch(Kind::Serial, Index::axis, Index::axis);
+    root(&mut swapped).body.reverse();
+    refused(&swapped, Code::KernelScratch, "nothing was stored in it before");
+    let outside = small(|k, _, y, i| {
+        let t = k.scratch("t", DType::F32, &[8.into()], Level::L1);
+        let (value, copy) = (k.f32(1.0), k.load(t, vec![0.into()]));
+        let reads = vec![store(y, vec![i.into()], copy)];
+        vec![store(t, vec![0.into()], value), loop_of(i, 0, 8, 1, Kind::Parallel, reads)]
+    });
+    refused(&outside, Code::KernelScratch, "nothing was stored in it before");
+    let input = small(|k, x, _, _| {
+        let value = k.f32(1.0);
+        vec![store(x, vec![0.into()], value)]
+    });
+    refused(&input, Code::KernelScratch, "is an input");
+    let sized = broken(|k| {
+        k.scratch("t", DType::F32, &["N".into()], Level::L1);
+    });
+    refused(&sized, Code::KernelScratch, "constant size");
+}
+
+#[test]
+fn accumulators_are_used_where_they_have_a_state() {
+    let refused = |k: &Kernel, reason: &str| refused(k, Code::KernelAccumulator, reason);
+    let with = |body: fn(&mut Kernel, AccId, BufferId) -> Vec<Node>| {
+        small(|k, _, y, _| {
+            let zero = k.f32(0.0);
+            let acc = k.sum_acc("s", DType::F32, zero);
+            body(k, acc, y)
+        })
+    };
+    refused(&with(|k, acc, _| vec![step(acc, k.f32(1.0))]), "outside of the `accumulate`");
+    refused(&with(|_, acc, _| vec![accumulate(acc, vec![accumulate(acc, vec![])])]), "inside itself");
+    refused(&with(|k, acc, y| vec![store(y, vec![0.into()], k.result(acc))]), "has no result here");
+    let too_early = with(|k, acc, y| vec![accumulate(acc, vec![store(y, vec![0.into()], k.result(acc))])]);
+    refused(&too_early, "has no result here");
+    let left = with(|k, acc, y| {
+        let j = k.add_axis("j");
+        vec![for_each(j, 2, vec![accumulate(acc, vec![])]), store(y, vec![0.into()], k.result(acc))]
+    });
+    refused(&left, "has no result here");
+    refused(&with(|k, acc, y| vec![store(y, vec![0.into()], k.state(acc))]), "own steps and its merge");
+    let other = with(|k, acc, _| {
+        let other = k.add(Expr::Other(acc, 0));
+        vec![accumulate(acc, vec![step(acc, other)])]
+    });
+    refused(&other, "own steps and its merge");
+    let foreign = with(|k, acc, _| {
+        let zero = k.f32(0.0);
+        let inner = k.sum_acc("t", DType::F32, zero);
+        let state = k.state(inner);
+        vec![accumulate(inner, vec![accumulate(acc, vec![step(acc, state)])])]
+    });
+    refused(&foreign, "own steps and its merge");
+    let merge = with(|k, acc, _| {
+        k.accs[acc.0 as usize].merge = vec![k.load(BufferId(0), vec![0.into()])];
+        vec![]
+    });
+    refused(&merge, "the two states alone");
+}
