@@ -151,6 +151,10 @@ impl Arithmetic for Emit {
         let minus = self.neg(a);
         self.fma(minus, b, c)
     }
+    fn fms(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
+        let minus = self.neg(c);
+        self.fma(a, b, minus)
+    }
     fn sqrt(&mut self, a: ValueId) -> ValueId {
         self.float(Primitive::Sqrt, &[a])
     }
@@ -191,9 +195,6 @@ impl Arithmetic for Emit {
     }
     fn i_sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.int(Primitive::Sub, &[a, b])
-    }
-    fn i_mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.int(Primitive::Mul, &[a, b])
     }
     fn i_and(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.int(Primitive::And, &[a, b])
