@@ -148,7 +148,7 @@ impl Gpu {
                 entries.push(entry(*binding, wgpu::BufferBindingType::Storage { read_only }));
             }
         }
-        if listing.spilled > 0 {
+        if !listing.spilled.is(0) {
             let binding = entries.len() as u32;
             entries.push(entry(binding, wgpu::BufferBindingType::Storage { read_only: false }));
         }
@@ -190,7 +190,7 @@ impl Gpu {
     ) -> Result<()> {
         let bound = compiled.listing.bind(symbols)?;
         self.check(compiled, symbols, buffers)?;
-        let members = self.members(compiled, &bound);
+        let members = self.members(&bound);
         let read_back = self.guarded("the launch", || self.submit(compiled, &bound, &members, buffers))?;
         for (staging, bytes) in read_back.iter().zip(buffers) {
             if let Some(staging) = staging {
@@ -229,8 +229,8 @@ impl Gpu {
     }
 
     /// How many workgroups each launch gets.
-    fn members(&self, compiled: &Compiled, bound: &Bound) -> Vec<u32> {
-        let spilled = u64::from(compiled.listing.spilled) * 4 * u64::from(self.capabilities.workgroup);
+    fn members(&self, bound: &Bound) -> Vec<u32> {
+        let spilled = u64::from(bound.spilled) * 4 * u64::from(self.capabilities.workgroup);
         let room = MAX_SPILL.min(self.capabilities.max_buffer_bytes).checked_div(spilled).unwrap_or(u64::MAX);
         let most = u64::from(self.capabilities.max_workgroups).min(room.max(1)) as u32;
         bound.iterations.iter().map(|n| n.div_ceil(self.capabilities.workgroup).min(most)).collect()
@@ -260,10 +260,10 @@ impl Gpu {
             padded.resize(bytes.len().next_multiple_of(4).max(4), 0);
             bindings.push(make(&padded, Usage::STORAGE | Usage::COPY_SRC));
         }
-        if compiled.listing.spilled > 0 {
+        if !compiled.listing.spilled.is(0) {
             let groups = members.iter().copied().max().unwrap_or(1).max(1);
             let words = u64::from(groups) * u64::from(self.capabilities.workgroup);
-            let size = words * u64::from(compiled.listing.spilled) * 4;
+            let size = (words * u64::from(bound.spilled) * 4).max(4);
             let (usage, mapped_at_creation) = (Usage::STORAGE, false);
             let descriptor = wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation };
             bindings.push(self.device.create_buffer(&descriptor));

@@ -13,6 +13,8 @@ pub(crate) struct Bound {
     pub(crate) parameters: Vec<i32>,
     /// How many iterations each launch has.
     pub(crate) iterations: Vec<u32>,
+    /// How many words of the spill buffer a member has.
+    pub(crate) spilled: u32,
 }
 
 /// From the least to the greatest value.
@@ -49,7 +51,15 @@ impl Listing {
             let total = i32::try_from(total).map_err(|_| self.too_large("the number of iterations"))?;
             iterations.push(total.unsigned_abs());
         }
-        Ok(Bound { parameters: bounds.parameters, iterations })
+        let spilled = evaluate(&self.spilled)?.unsigned_abs();
+        let group = u64::from(spilled) * 4 * u64::from(self.capabilities.workgroup);
+        if group > self.capabilities.max_buffer_bytes {
+            let limit = self.capabilities.max_buffer_bytes;
+            return Err(self
+                .refused(format!("the scratch of one workgroup takes {group} bytes, a buffer has {limit}"))
+                .help("tile the loops around the scratch"));
+        }
+        Ok(Bound { parameters: bounds.parameters, iterations, spilled })
     }
 
     fn refused(&self, message: String) -> Error {

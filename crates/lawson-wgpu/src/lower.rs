@@ -10,7 +10,7 @@ use crate::opcode::{
 };
 use crate::value::Known;
 use crate::word::Parameters;
-use lawson_graph::{Code, DType, Error, Place, Result};
+use lawson_graph::{Code, DType, Dim, Error, Place, Result};
 use lawson_kernel::{BufferId, Expr, ExprId, For, Index, Kernel, Kind, Node, Role, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,6 +76,12 @@ impl Listing {
                 lower.parameters.dim(&span.count());
             }
         }
+        for code in &codes {
+            if let OpCode::Scratch { place: Residence::Spilled(from), .. } = code {
+                lower.parameters.dim(from);
+            }
+        }
+        lower.parameters.dim(&spilled);
         codes.extend(lower.functions.into_values().flatten());
         codes.extend(lower.emit.codes);
         Ok(Listing {
@@ -90,7 +96,7 @@ impl Listing {
     }
 
     /// A dimension as a word of this listing's parameters.
-    pub(crate) fn word_of(&self, dim: &lawson_graph::Dim) -> Word {
+    pub(crate) fn word_of(&self, dim: &Dim) -> Word {
         match (dim.as_const(), self.parameters.iter().position(|d| d == dim)) {
             (Some(c), _) => Word::Const(c),
             (None, Some(i)) => Word::Param(i),
@@ -100,10 +106,10 @@ impl Listing {
 }
 
 /// Declares buffers and scratch; gives how many words of scratch a member has in memory.
-fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>) -> Result<u32> {
+fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>) -> Result<Dim> {
     let mut binding = 0;
     let mut private = capabilities.private_bytes / 4;
-    let mut spilled = 0u32;
+    let mut spilled = Dim::ZERO;
     for (id, buffer) in kernel.buffers.iter().enumerate() {
         let (memory, name) = (MemoryId(id as u32), buffer.name.clone());
         let ty = ty_of(kernel, buffer.dtype)?;
@@ -116,24 +122,19 @@ fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>
             Role::Input => Access::Read,
             Role::Output => Access::Write,
             Role::Scratch(_) => {
-                let Some(size) = size.and_then(|s| u32::try_from(s).ok()) else {
-                    return Err(refused(kernel, format!("scratch `{name}` has no constant size"))
-                        .help("tile the loops around it, so that a tile's size is a number"));
-                };
-                let place = match private.checked_sub(size) {
+                let words = size.and_then(|s| u32::try_from(s).ok());
+                let place = match words.and_then(|w| private.checked_sub(w)) {
                     Some(left) => {
                         private = left;
                         Residence::Private
                     }
                     None => {
-                        let from = spilled;
-                        spilled = spilled.checked_add(size).ok_or_else(|| {
-                            refused(kernel, "its scratch has more than 2^32 words")
-                                .help("tile the loops around it")
-                        })?;
+                        let from = spilled.clone();
+                        spilled = spilled + buffer.layout.size.clone();
                         Residence::Spilled(from)
                     }
                 };
+                let size = buffer.layout.size.clone();
                 codes.push(OpCode::Scratch { memory, name, ty, size, place });
                 continue;
             }
@@ -144,14 +145,6 @@ fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>
             Ty::F32 | Ty::I32 | Ty::U32 => Element::Word(ty),
         };
         codes.push(OpCode::Buffer { memory, name, binding, element, access });
-    }
-    if u64::from(spilled) * 4 * u64::from(capabilities.workgroup) > capabilities.max_buffer_bytes {
-        let (words, limit) = (spilled, capabilities.max_buffer_bytes);
-        return Err(refused(
-            kernel,
-            format!("{words} words of scratch for each member of a workgroup exceed a buffer of {limit} bytes"),
-        )
-        .help("tile the loops around the scratch"));
     }
     Ok(spilled)
 }

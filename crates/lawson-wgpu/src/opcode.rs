@@ -23,7 +23,7 @@ pub struct Listing {
     /// What the device can do that it is for.
     pub capabilities: Capabilities,
     /// How many words of memory a member needs besides its registers; 0 if all its scratch is private.
-    pub spilled: u32,
+    pub spilled: Dim,
 }
 
 /// What the device can do, as far as op codes depend on it.
@@ -142,7 +142,7 @@ pub enum OpCode {
         /// What an element is.
         ty: Ty,
         /// How many elements it has.
-        size: u32,
+        size: Dim,
         /// Where it lies.
         place: Residence,
     },
@@ -234,12 +234,12 @@ pub enum Access {
 }
 
 /// Where scratch lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Residence {
-    /// In an array of the member's own.
+    /// In an array of the member's own; its size is a number.
     Private,
     /// In the member's part of the spill buffer, from this word on.
-    Spilled(u32),
+    Spilled(Dim),
 }
 
 /// What a value is.

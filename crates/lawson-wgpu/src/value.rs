@@ -5,7 +5,7 @@
 use crate::lower::{Lower, refused, ty_of};
 use crate::math::{binary_function, expansion, unary_function};
 use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, Test, Ty, ValueId};
-use lawson_graph::Result;
+use lawson_graph::{DType, Result};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_kernel::{AccId, Expr, ExprId, Extremum, Load, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,17 @@ impl Lower<'_> {
         known.get(&root).copied().ok_or_else(|| self.missing(root))
     }
 
+    /// The type of an operand that is compared or cast. An i64 that is an index, or a number of 32 bits, is one of 32 bits:
+    /// indices that are not are refused before a launch.
+    fn compared(&self, id: ExprId) -> Result<Ty> {
+        let narrow = match self.kernel.expr(id) {
+            Expr::Index(_, DType::I64) => true,
+            Expr::Const(s) if s.dtype == DType::I64 => s.as_i64().is_some_and(|v| i32::try_from(v).is_ok()),
+            _ => false,
+        };
+        if narrow { Ok(Ty::I32) } else { ty_of(self.kernel, self.kernel.dtype(id)) }
+    }
+
     fn missing(&self, id: ExprId) -> lawson_graph::Error {
         refused(self.kernel, format!("expression {} stands before one of its operands", id.0))
             .help("kernels that the verifier accepts never do this")
@@ -49,7 +60,7 @@ impl Lower<'_> {
                 self.emit.literal(literal)
             }
             Expr::Index(i, dtype) => {
-                let to = ty_of(self.kernel, *dtype)?;
+                let to = if *dtype == DType::I64 { Ty::I32 } else { ty_of(self.kernel, *dtype)? };
                 let word = self.parameters.word(&self.scope, i);
                 let index = self.emit.define(Ty::I32, Op::Index(word));
                 self.cast(index, Ty::I32, to)
@@ -79,7 +90,8 @@ impl Lower<'_> {
                 self.emit.apply(Primitive::MulAdd, ty, &operands)
             }
             Expr::Compare(kind, a, b) => {
-                let (ty, a, b) = (ty(a)?, of(a)?, of(b)?);
+                self.compared(*b)?;
+                let (ty, a, b) = (self.compared(*a)?, of(a)?, of(b)?);
                 let (primitive, a, b) = match kind {
                     CompareKind::Eq => (Primitive::Eq, a, b),
                     CompareKind::Ne => (Primitive::Ne, a, b),
@@ -96,7 +108,7 @@ impl Lower<'_> {
                 self.emit.apply(Primitive::Select, ty, &operands)
             }
             Expr::Cast(a, to) => {
-                let (from, a, to) = (ty(a)?, of(a)?, ty_of(self.kernel, *to)?);
+                let (from, a, to) = (self.compared(*a)?, of(a)?, ty_of(self.kernel, *to)?);
                 self.cast(a, from, to)
             }
             Expr::Bitcast(a, to) => {
@@ -113,8 +125,11 @@ impl Lower<'_> {
     }
 
     fn literal(&self, scalar: Scalar) -> Result<Literal> {
-        let ty = ty_of(self.kernel, scalar.dtype)?;
         let int = scalar.as_i64().unwrap_or(0);
+        if let (DType::I64, Ok(v)) = (scalar.dtype, i32::try_from(int)) {
+            return Ok(Literal::I32(v));
+        }
+        let ty = ty_of(self.kernel, scalar.dtype)?;
         Ok(match ty {
             Ty::F32 => Literal::F32((scalar.as_f64().unwrap_or(0.0) as f32).to_bits()),
             Ty::I32 => Literal::I32(int as i32),

@@ -28,7 +28,7 @@ pub fn text(listing: &Listing) -> String {
         out += &format!("  // {}\n  p{i}: i32,\n", plain(&dim.to_string()));
     }
     out += "}\n@group(0) @binding(0) var<uniform> parameters: Parameters;\n";
-    if listing.spilled > 0 {
+    if !listing.spilled.is(0) {
         let binding = dialect.memory.values().filter(|m| matches!(m.lies, Lies::Buffer(_))).count() + 1;
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
@@ -73,12 +73,12 @@ struct Memory {
     lies: Lies,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Lies {
     Buffer(Element),
     Private,
     /// In the member's part of the spill buffer.
-    Spilled(u32),
+    Spilled(Word),
 }
 
 struct Dialect<'l> {
@@ -113,11 +113,11 @@ impl Dialect<'_> {
                 let name = identifier('s', memory.0, name);
                 let lies = match place {
                     Residence::Private => Lies::Private,
-                    Residence::Spilled(from) => Lies::Spilled(*from),
+                    Residence::Spilled(from) => Lies::Spilled(self.listing.word_of(from)),
                 };
                 if matches!(lies, Lies::Private) {
                     // An array has at least one element.
-                    let (ty, size) = (ty.name(), (*size).max(1));
+                    let (ty, size) = (ty.name(), size.as_const().unwrap_or(0).max(1));
                     self.line(&format!("var<private> {name}: array<{ty}, {size}>;"));
                 }
                 self.memory.insert(memory.0, Memory { name, ty: *ty, lies });
@@ -213,7 +213,7 @@ impl Dialect<'_> {
         self.line("  @builtin(num_workgroups) groups: vec3<u32>,");
         self.line(") {");
         self.depth += 1;
-        if self.listing.spilled > 0 {
+        if !self.listing.spilled.is(0) {
             self.line("member = i32(id.x);");
         }
         self.line(&format!("let total: i32 = {total};"));
@@ -236,17 +236,19 @@ impl Dialect<'_> {
 
     fn element(&mut self, memory: MemoryId, at: &Word) -> String {
         let at = self.word(at);
-        let members = self.listing.spilled;
-        match self.memory.get(&memory.0) {
-            Some(Memory { lies: Lies::Spilled(from), .. }) => format!("spill[member * {members} + {from} + {at}]"),
-            Some(m) => format!("{}[{at}]", m.name),
+        match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
+            Some((_, Lies::Spilled(from))) => {
+                let own = self.factor(&self.listing.word_of(&self.listing.spilled));
+                format!("spill[member * {own} + {} + {at}]", self.word(&from))
+            }
+            Some((name, Lies::Buffer(_) | Lies::Private)) => format!("{name}[{at}]"),
             None => String::new(),
         }
     }
 
     fn load(&mut self, memory: MemoryId, at: &Word) -> String {
         let place = self.element(memory, at);
-        match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, m.lies)) {
+        match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
             Some((name, _, Lies::Buffer(Element::Byte))) => {
                 let name = name.clone();
                 format!("load_{name}({})", self.word(at))
@@ -259,7 +261,7 @@ impl Dialect<'_> {
 
     fn store(&mut self, memory: MemoryId, at: &Word, value: ValueId) {
         let place = self.element(memory, at);
-        let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, m.lies)) {
+        let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
             Some((name, _, Lies::Buffer(Element::Byte))) => {
                 let name = name.clone();
                 format!("store_{name}({}, {value});", self.word(at))
