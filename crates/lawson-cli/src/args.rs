@@ -53,7 +53,7 @@ pub enum Command {
     Show(ShowArgs),
     /// Read and verify files, and say which of them are right.
     #[command(after_help = "Example:
-  lawson check models/*.law")]
+  lawson check models/*.law models/*.onnx")]
     Check(CheckArgs),
     /// Run a graph on the reference target.
     #[command(after_help = "Examples:
@@ -126,7 +126,7 @@ impl std::str::FromStr for Bind {
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A .law file, a .json list, or - for standard input.
+    /// A .law or .onnx file, a .json list, or - for standard input.
     pub file: String,
     /// Give a symbol a value, to see numbers instead of expressions.
     #[arg(long, value_name = "NAME=NUMBER")]
@@ -139,7 +139,7 @@ pub struct ShowArgs {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// .law files and .json lists, or - for standard input.
+    /// .law and .onnx files and .json lists, or - for standard input.
     #[arg(required = true)]
     pub files: Vec<String>,
 }
@@ -168,7 +168,7 @@ pub struct InputArgs {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A .law file, a .json list, or - for standard input.
+    /// A .law or .onnx file, a .json list, or - for standard input.
     pub file: String,
     #[command(flatten)]
     pub input: InputArgs,
@@ -186,7 +186,7 @@ pub struct RunArgs {
 /// Arguments of `opt`.
 #[derive(Debug, Args)]
 pub struct OptArgs {
-    /// A .law file, a .json list, or - for standard input.
+    /// A .law or .onnx file, a .json list, or - for standard input.
     #[arg(required_unless_present = "list")]
     pub file: Option<String>,
     /// Write the result to this file; large constants go to a .safetensors file beside it.
@@ -209,7 +209,7 @@ pub struct OptArgs {
 /// Arguments of `bisect`.
 #[derive(Debug, Args)]
 pub struct BisectArgs {
-    /// A .law file, a .json list, or - for standard input.
+    /// A .law or .onnx file, a .json list, or - for standard input.
     pub file: String,
     #[command(flatten)]
     pub input: InputArgs,

@@ -1,8 +1,9 @@
-//! Reading the FILE of a command: a `.law` text, a `.json` list, or standard input.
+//! Reading the FILE of a command: a `.law` text, an `.onnx` model, a `.json` list, or standard input.
 
 use lawson::graph::file::{read_text, read_text_file};
 use lawson::graph::{Graph, ParseOptions, parse, read_law};
 use lawson::list::{ListOp, from_json, input_tensor, validate};
+use lawson::onnx::read_onnx;
 use lawson::{Code, Error, HostTensor, Place, Result};
 use std::path::Path;
 
@@ -16,6 +17,7 @@ pub struct Loaded {
 pub fn graph(file: &str) -> Result<Loaded> {
     match kind(file)? {
         Kind::Law => read_law(Path::new(file)).map(|graph| Loaded { graph, input: None }),
+        Kind::Onnx => read_onnx(Path::new(file)).map(|graph| Loaded { graph, input: None }),
         Kind::List => lower(&list(file)?).map_err(|e| at(e, file)),
         Kind::Stdin => {
             let text = read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?;
@@ -33,13 +35,16 @@ pub fn list(file: &str) -> Result<Vec<ListOp>> {
     let text = match kind(file)? {
         Kind::Stdin => read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?,
         Kind::List => read_text_file(Path::new(file))?,
-        Kind::Law => return Err(at(Error::new(Code::FileFormat, "this is a graph, not a list"), file)),
+        Kind::Law | Kind::Onnx => {
+            return Err(at(Error::new(Code::FileFormat, "this is a graph, not a list"), file));
+        }
     };
     from_json(&text).map_err(|e| at(e, file))
 }
 
 enum Kind {
     Law,
+    Onnx,
     List,
     Stdin,
 }
@@ -48,9 +53,10 @@ fn kind(file: &str) -> Result<Kind> {
     match Path::new(file).extension().and_then(|e| e.to_str()) {
         _ if file == "-" => Ok(Kind::Stdin),
         Some("law") => Ok(Kind::Law),
+        Some("onnx") => Ok(Kind::Onnx),
         Some("json") => Ok(Kind::List),
         _ => Err(at(Error::new(Code::FileFormat, "the name does not say what the file is"), file)
-            .help("graphs end in .law, lists of operators in .json; - is standard input")),
+            .help("graphs end in .law or .onnx, lists of operators in .json; - is standard input")),
     }
 }
 

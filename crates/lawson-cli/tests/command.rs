@@ -145,6 +145,30 @@ fn files_can_come_from_standard_input() {
     fails(&folder.pipe(&["show", "-"], ""), 1, "E0201");
 }
 
+/// An ONNX model of one operator, `y = op(x)` on f32[3].
+fn onnx(op: &str) -> Vec<u8> {
+    let field = |tag: u8, content: &[u8]| [&[tag << 3 | 2, content.len() as u8], content].concat();
+    let node = [field(1, b"x"), field(2, b"y"), field(4, op.as_bytes())].concat();
+    let shape = field(1, &[1 << 3, 3]);
+    let tensor = [vec![1 << 3, 1], field(2, &shape)].concat();
+    let input = [field(1, b"x"), field(2, &field(1, &tensor))].concat();
+    let graph = [field(1, &node), field(2, b"g"), field(11, &input), field(12, &field(1, b"y"))].concat();
+    [vec![1 << 3, 9], field(8, &[2 << 3, 18]), field(7, &graph)].concat()
+}
+
+#[test]
+fn onnx_models_are_read_like_graphs() {
+    let folder = Folder::new();
+    folder.file("neg.onnx", onnx("Neg")).file("odd.onnx", onnx("Odd")).file("cut.onnx", &onnx("Neg")[..20]);
+    folder.tensor("x.npy", &[1.0, 2.0, 3.0]);
+    fine(&folder.run(&["run", "neg.onnx", "--input", "x=x.npy", "--output", "y=y.npy"]));
+    let y = npy::read(&folder.path("y.npy"), None).unwrap();
+    assert_eq!(y.to_vec::<f32>().unwrap(), [-1.0, -2.0, -3.0]);
+    assert!(fine(&folder.run(&["show", "neg.onnx"])).contains("neg"));
+    fails(&folder.run(&["check", "neg.onnx", "odd.onnx"]), 1, "`Odd` of ai.onnx (version 18): node `y`");
+    fails(&folder.run(&["check", "cut.onnx"]), 1, "near byte");
+}
+
 #[test]
 fn check_looks_at_all_files_and_counts() {
     let folder = Folder::new();

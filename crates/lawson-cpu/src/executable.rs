@@ -13,6 +13,7 @@ use crate::team::{Member, Team};
 use lawson_graph::{Bindings, Code, Error, Result};
 use lawson_kernel::{Barrier, Kernel, Place, Plan, Slot, Store, StoreHint};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A plan as machine code.
 #[derive(Debug)]
@@ -22,6 +23,9 @@ pub struct Executable {
     kernels: Vec<Variants>,
     constants: HashMap<Slot, Memory>,
     scratch_bytes: usize,
+    /// How many inputs and outputs the graph has.
+    inputs: usize,
+    outputs: usize,
 }
 
 /// The codes of one kernel.
@@ -41,11 +45,23 @@ struct Part {
 /// What one session runs with.
 #[derive(Debug)]
 pub struct Instance {
+    /// Keeps the code that the calls point to, and the constants that the tables do.
+    executable: Arc<Executable>,
+    team: Team,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
     arena: Memory,
     scratch: Vec<Memory>,
     tables: Vec<u64>,
     calls: Vec<Call>,
     patches: Vec<Patch>,
+}
+
+/// A buffer of the caller's.
+#[derive(Debug, Clone, Copy, Default)]
+struct Port {
+    bytes: usize,
+    address: u64,
 }
 
 /// One launch.
@@ -85,7 +101,14 @@ fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
         let bytes = b.bytes.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let mut memory =
             Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
-        lawson_kernel::pack::pack(layout, dims, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?;
+        let sizes = Bindings::new().eval_shape(dims)?;
+        lawson_kernel::pack::pack_into(
+            layout,
+            &sizes,
+            tensor.dtype(),
+            tensor.bytes(),
+            memory.as_mut_slice(),
+        )?;
         out.insert(Slot(n as u32), memory);
     }
     Ok(out)
@@ -112,8 +135,8 @@ fn without_streams(kernel: &Kernel) -> Option<Kernel> {
 }
 
 impl Executable {
-    /// Emits every kernel of a plan and packs its constants.
-    pub fn new(plan: Plan) -> Result<Executable> {
+    /// Emits every kernel of a plan and packs its constants. The graph has so many inputs and outputs.
+    pub fn new(plan: Plan, inputs: usize, outputs: usize) -> Result<Executable> {
         let constants = pack_constants(&plan)?;
         let refused = |k: &Kernel, e: crate::Unsupported| {
             Error::new(Code::NotLowered, format!("the kernel `{}`: {e}", k.name))
@@ -134,7 +157,7 @@ impl Executable {
         }
         let code =
             builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
-        Ok(Executable { plan, code, kernels, constants, scratch_bytes })
+        Ok(Executable { plan, code, kernels, constants, scratch_bytes, inputs, outputs })
     }
 
     /// The plan.
@@ -148,8 +171,21 @@ impl Executable {
     }
 
     /// Arena, scratch and tables for these sizes.
-    pub fn instance(&self, bindings: &Bindings, team: &Team) -> Result<Instance> {
+    pub fn instance(self: &Arc<Self>, bindings: &Bindings, team: &Team) -> Result<Instance> {
+        if team.members() > MAX_MEMBERS {
+            let message = format!("a team of {} members; at most {MAX_MEMBERS} run a plan", team.members());
+            return Err(Error::new(Code::Budget, message));
+        }
         let bound = self.plan.bind(bindings)?;
+        let mut ports = [vec![Port::default(); self.inputs], vec![Port::default(); self.outputs]];
+        for (b, bytes) in self.plan.buffers.iter().zip(&bound.bytes) {
+            match b.place {
+                Place::Input(n) => ports[0][n].bytes = *bytes,
+                Place::Output(n) => ports[1][n].bytes = *bytes,
+                Place::Constant { .. } | Place::Arena => {}
+            }
+        }
+        let [inputs, outputs] = ports;
         let memory =
             |bytes: usize| Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")));
         let arena = memory(bound.arena)?;
@@ -157,8 +193,17 @@ impl Executable {
         for _ in 0..team.members() {
             scratch.push(memory(self.scratch_bytes)?);
         }
-        let mut instance =
-            Instance { arena, scratch, tables: Vec::new(), calls: Vec::new(), patches: Vec::new() };
+        let mut instance = Instance {
+            executable: self.clone(),
+            team: team.clone(),
+            inputs,
+            outputs,
+            arena,
+            scratch,
+            tables: Vec::new(),
+            calls: Vec::new(),
+            patches: Vec::new(),
+        };
         for step in &self.plan.steps {
             let variants = &self.kernels[step.kernel];
             let kernel = &self.plan.kernels[step.kernel];
@@ -236,32 +281,44 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Instance {
-    /// Runs the plan once.
-    ///
-    /// # Safety
-    ///
-    /// `executable` is the one that made this instance, `team` has as many members as the one it was made for, and
-    /// the addresses are those of buffers as large as the plan says for the sizes that it was made for, the outputs disjoint from each other and from the inputs.
-    pub unsafe fn run(
+    /// Runs the plan once, on the bytes of the inputs and outputs in order. Allocates nothing.
+    pub fn run<'a>(
         &mut self,
-        executable: &Executable,
-        team: &Team,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) {
-        debug_assert_eq!(executable.plan.steps.len(), self.calls.len());
+        inputs: impl Iterator<Item = &'a [u8]>,
+        outputs: impl Iterator<Item = &'a mut [u8]>,
+    ) -> Result<()> {
+        let mut given = 0;
+        for (port, bytes) in self.inputs.iter_mut().zip(inputs) {
+            port.check(bytes.len(), "input", given)?;
+            port.address = bytes.as_ptr() as u64;
+            given += 1;
+        }
+        let mut taken = 0;
+        for (port, bytes) in self.outputs.iter_mut().zip(outputs) {
+            port.check(bytes.len(), "output", taken)?;
+            port.address = bytes.as_mut_ptr() as u64;
+            taken += 1;
+        }
+        if (given, taken) != (self.inputs.len(), self.outputs.len()) {
+            return Err(Error::internal("a plan is run with too few inputs or outputs"));
+        }
         for call in &mut self.calls {
             let mut aligned = call.streaming.is_some();
             for patch in &self.patches[call.first_patch..call.last_patch] {
                 let address = match patch.what {
-                    External::Input(n) => inputs[n] as u64,
-                    External::Output(n) => outputs[n] as u64,
+                    External::Input(n) => self.inputs[n].address,
+                    External::Output(n) => self.outputs[n].address,
                 };
                 self.tables[patch.word] = address;
                 aligned &= !patch.written || address.is_multiple_of(crate::memory::LINE as u64);
             }
             call.aligned = aligned;
         }
+        self.call();
+        Ok(())
+    }
+
+    fn call(&mut self) {
         let calls = &self.calls;
         let tables = self.tables.as_slice();
         let one = |call: &Call, begin: i64, end: i64, scratch: *mut u8| {
@@ -269,11 +326,12 @@ impl Instance {
                 Some(f) if call.aligned => (f, call.streaming_table),
                 _ => (call.function, call.table),
             };
-            // SAFETY: the code was emitted for this table, the verifier has shown that it stays inside its buffers, and
-            // the caller promises that these are as large as the plan says.
+            // SAFETY: the code, which `self.executable` keeps, was emitted for this table; the verifier has shown that it stays
+            // inside its buffers; these are as large as the plan says: the arena by construction, the caller's by
+            // `Port::check`. Outputs are exclusive borrows, so nothing else is written.
             unsafe { function(tables[table..].as_ptr(), begin, end, scratch) };
         };
-        if team.members() == 1 {
+        if self.team.members() == 1 {
             let scratch = self.scratch[0].as_mut_ptr();
             for call in calls {
                 one(call, 0, call.iterations, scratch);
@@ -285,7 +343,7 @@ impl Instance {
             *to = Shared(from.as_mut_ptr());
         }
         let scratch = &scratch;
-        team.run(|member: Member<'_>| {
+        self.team.run(|member: Member<'_>| {
             let Shared(mine) = scratch[member.index()];
             for call in calls {
                 if call.barrier {
@@ -297,6 +355,16 @@ impl Instance {
                 }
             }
         });
+    }
+}
+
+impl Port {
+    fn check(&self, bytes: usize, what: &str, n: usize) -> Result<()> {
+        if bytes >= self.bytes {
+            return Ok(());
+        }
+        let message = format!("{what} {n} has {bytes} bytes; the plan was made for {}", self.bytes);
+        Err(Error::new(Code::InputType, message))
     }
 }
 

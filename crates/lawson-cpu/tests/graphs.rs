@@ -16,6 +16,7 @@ use lawson_kernel::lower::run_steps;
 use lawson_kernel::machine::Machine;
 use lawson_kernel::verify::verify;
 use lawson_kernel::{Kernel, eval};
+use std::sync::Arc;
 
 /// Runs a graph on the CPU target.
 fn run(
@@ -25,10 +26,9 @@ fn run(
     threads: usize,
 ) -> lawson_graph::Result<Vec<Value>> {
     let plan = compile(graph, &Machine::default())?;
-    let executable = Executable::new(plan)?;
+    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len())?);
     let team = Team::new(threads).unwrap();
     let mut instance = executable.instance(bindings, &team)?;
-    let inputs: Vec<*const u8> = inputs.iter().map(|v| v.as_tensor().unwrap().bytes().as_ptr()).collect();
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {
         let Type::Tensor(ty) = graph.ty(o.value) else { panic!() };
@@ -37,9 +37,8 @@ fn run(
         let bytes = vec![0xA5u8; zeros.bytes().len()];
         outputs.push((zeros, bytes));
     }
-    let pointers: Vec<*mut u8> = outputs.iter_mut().map(|(_, b)| b.as_mut_ptr()).collect();
-    // SAFETY: all buffers have the sizes of the graph's types.
-    unsafe { instance.run(&executable, &team, &inputs, &pointers) };
+    let given = inputs.iter().map(|v| &v.as_tensor().unwrap().bytes()[..]);
+    instance.run(given, outputs.iter_mut().map(|(_, b)| b.as_mut_slice()))?;
     outputs.into_iter().map(|(t, b)| Ok(HostTensor::from_bytes(t.dtype(), t.sizes(), b)?.into())).collect()
 }
 

@@ -61,6 +61,8 @@ pub enum Place {
     Source(Box<Source>),
     /// A file, or an entry of one.
     File(String),
+    /// A field of a message in a model file, as a path such as `graph.input[0].type`.
+    Field(String),
     /// A pass of the pipeline.
     Pass(String),
     /// A directive of a schedule, counted from 1.
@@ -231,6 +233,7 @@ impl fmt::Display for Place {
             Place::Port { side, name } => write!(f, "  --> {side} `{name}`"),
             Place::Source(source) => write!(f, "{source}"),
             Place::File(path) => write!(f, "  --> {path}"),
+            Place::Field(path) => write!(f, "  --> field {path}"),
             Place::Pass(name) => write!(f, "  --> after pass `{name}`"),
             Place::Directive { number, text } => {
                 write!(f, "  --> directive {number} of the schedule: `{text}`")
@@ -391,7 +394,7 @@ codes! {
     "E0701" Io "a file could not be read or written"
         "The message carries the system's own reason.";
     "E0702" FileFormat "a file is not in the format that its name says"
-        "Lawson reads .law (text), .npy and .npz (NumPy), .safetensors and .json (operator lists).";
+        "Lawson reads .law (text), .onnx, .npy and .npz (NumPy), .safetensors and .json (operator lists).";
     "E0703" OutsideFolder "a model refers to a file outside its own folder"
         "Side files stand beside the model or below it. Absolute paths, `..` and links that lead out are refused.";
     "E0704" Usage "options contradict one another"
@@ -422,6 +425,12 @@ codes! {
         "The direct evaluator of kernels found a read or write outside a buffer, a read of what nobody wrote, or iterations of a parallel loop that get in each other's way. The message names the buffer, the index and the values of the axes. Kernels that Lawson makes never do this; one written by hand may.";
     "E0822" NotLowered "a part of a graph cannot become one kernel"
         "The message says which operator or which shape of group is not supported, and why. Lower its operators apart, or leave that one to the reference interpreter.";
+    "E0831" OnnxModel "the file is not a valid ONNX model"
+        "The message says what is wrong and where: near which byte, in which field, or at which node.";
+    "E0832" OnnxVersion "the ONNX model has a version that this Lawson does not read"
+        "The format and the operator sets carry versions. ONNX's version converter changes the version of a model's operators.";
+    "E0833" OnnxUnsupported "the ONNX model uses something that Lawson does not import"
+        "The message lists every operator of the model that is unknown, or says which feature of a known one is missing. Shapes, axes and the like must follow from constants and from the shapes of the inputs.";
     "E0841" NotEmitted "a kernel cannot be written for a target"
         "The message says what the target lacks: a dtype, wider indices, memory for scratch. Run that kernel on another target, or change its schedule.";
     "E0842" Device "a device is missing or failed"

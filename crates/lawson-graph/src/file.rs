@@ -5,7 +5,7 @@
 use crate::error::{Code, Error, Place, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The longest text that is read, in bytes: 1 GiB. Larger constants belong in a side file.
@@ -42,6 +42,36 @@ fn read_text_within(source: impl Read, limit: u64) -> Result<String> {
 fn too_long(limit: u64) -> Error {
     Error::new(Code::Budget, format!("more than {limit} bytes of text"))
         .help("large constants belong in a side file, which has no such limit")
+}
+
+/// The file that a path from a model means, if it lies in the model's folder. The path is not trusted: it must be relative,
+/// without `..`, and stay below the folder after links are followed.
+pub fn below(folder: &Path, path: &str) -> Result<PathBuf> {
+    let outside = || {
+        Error::new(Code::OutsideFolder, format!("`{path}` is not below the folder of the model")).help(
+            "side files stand beside the model; absolute paths, `..` and links that lead out are refused",
+        )
+    };
+    let relative = Path::new(path);
+    let plain = relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    if path.is_empty() || !plain {
+        return Err(outside());
+    }
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let canonical = |p: &Path| p.canonicalize().map_err(|e| io_error("open the side file", p, &e));
+    let (root, file) = (canonical(folder)?, canonical(&folder.join(relative))?);
+    if !file.starts_with(&root) {
+        return Err(outside());
+    }
+    // Reading a pipe or a device could wait for ever.
+    match file.metadata() {
+        Ok(meta) if meta.is_file() => Ok(file),
+        Ok(_) => Err(Error::new(Code::Io, format!("`{path}` is not a file"))),
+        Err(e) => Err(io_error("open the side file", &file, &e)),
+    }
 }
 
 /// An input or output error about a file.

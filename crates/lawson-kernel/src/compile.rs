@@ -77,7 +77,7 @@ impl Planner<'_> {
                 let mut scheduled = kernel.clone();
                 choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
                 if cfg!(debug_assertions) {
-                    crate::verify::verify(&scheduled)?;
+                    crate::verify::verify(&scheduled).map_err(|e| e.help(scheduled.to_string()))?;
                 }
                 self.plan.kernels.push(scheduled);
                 let n = self.plan.kernels.len() - 1;

@@ -6,12 +6,13 @@
 //! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`). Graphs become kernels by
 //! [`lower`], in groups that [`partition`] finds; a [`Schedule`] says how a kernel is executed, and [`choose`] finds one
 //! from the [`machine`] model. [`compile`] puts these together into a [`Plan`]. [`verify`] checks kernels, [`eval`] runs them
-//! slowly, [`text`] prints and reads them.
+//! slowly, [`Kernel::parse`] reads them and `Display` prints them.
 
 pub mod buffer;
 pub mod build;
 pub mod choose;
 pub mod compile;
+mod equal;
 pub mod eval;
 pub mod expr;
 pub mod group;
@@ -24,7 +25,7 @@ pub mod partition;
 pub mod plan;
 pub mod range;
 pub mod schedule;
-pub mod text;
+mod text;
 pub mod tree;
 pub mod verify;
 
@@ -36,3 +37,4 @@ pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, Slot, Step};
 pub use range::{Range, Scope, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
+pub use verify::verify;

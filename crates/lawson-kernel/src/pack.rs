@@ -1,100 +1,191 @@
-//! Packing: elements that are known when compiling, laid out as kernels want them.
+//! Packing: the elements of a constant put where a kernel's layout wants them.
 //!
-//! A layout is a sum of digits of single dimensions, so where an element lies is a sum of one table entry a dimension.
+//! `relayout` changes how a buffer of a kernel lies, `pack` moves the bytes of a row-major tensor accordingly. Stages speak of
+//! logical indices, so nothing else changes. Places that no element has (the overhang of the last panel) are zero.
 
-use crate::buffer::Layout;
-use lawson_graph::{Code, DType, Dim, Error, Result};
+use crate::buffer::{Buffer, BufferId, Layout, Role};
+use crate::tree::Kernel;
+use lawson_graph::{Code, DType, Dim, Error, Result, Symbol};
 
-/// Where the elements of a dimension lie, relative to its first.
-struct Table {
-    places: Vec<usize>,
-    /// The stride in the row-major source.
+/// Gives a buffer another layout. Inputs and scratch may lie as they like; outputs too, if whoever reads them knows.
+pub fn relayout(kernel: &mut Kernel, buffer: BufferId, layout: Layout) -> Result<()> {
+    let Some(b) = kernel.buffers.get_mut(buffer.0 as usize) else {
+        return Err(Error::new(
+            Code::KernelRun,
+            format!("kernel `{}` has no buffer {}", kernel.name, buffer.0),
+        ));
+    };
+    check(b, &layout)?;
+    b.layout = layout;
+    Ok(())
+}
+
+/// Whether a layout gives every element of a buffer a place, as far as its digits tell.
+fn check(buffer: &Buffer, layout: &Layout) -> Result<()> {
+    let wrong = |why: String| {
+        let role = match buffer.role {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Scratch(_) => "scratch",
+        };
+        Err(Error::new(Code::KernelRun, format!("a layout does not fit {role} `{}`: {why}", buffer.name)))
+    };
+    for (d, dim) in buffer.dims.iter().enumerate() {
+        let mut digits: Vec<_> = layout.digits.iter().filter(|x| x.dim == d).collect();
+        digits.sort_by_key(|x| x.divide);
+        // The digits of a dimension make up its index: each begins where the one below ends, the last has no end.
+        let mut next = Some(1);
+        for digit in &digits {
+            if Some(digit.divide) != next {
+                return wrong(format!("the digits of dimension {d} have a gap, or overlap"));
+            }
+            next = digit.modulo.and_then(|m| m.checked_mul(digit.divide));
+        }
+        if next.is_some() && !dim.is(1) {
+            return wrong(format!("the digits of dimension {d} do not reach its end"));
+        }
+    }
+    match layout.digits.iter().find(|x| x.dim >= buffer.dims.len()) {
+        Some(digit) => wrong(format!("it has a digit of dimension {}, which there is not", digit.dim)),
+        None => Ok(()),
+    }
+}
+
+/// A digit in numbers.
+struct Step {
+    divide: usize,
+    modulo: Option<usize>,
     stride: usize,
 }
 
-/// Lays row-major elements out in `into`, which is as large as the layout says and zero where nothing is written.
-pub fn pack(layout: &Layout, dims: &[Dim], dtype: DType, from: &[u8], into: &mut [u8]) -> Result<()> {
-    let sizes: Option<Vec<usize>> =
-        dims.iter().map(|d| d.as_const().and_then(|d| usize::try_from(d).ok())).collect();
-    let size = dtype.bits() / 8;
-    let sizes = sizes
-        .filter(|s| dtype.bits() % 8 == 0 && s.iter().product::<usize>() * size <= from.len())
-        .ok_or_else(|| Error::internal("a constant without constant dimensions is packed"))?;
-    if layout.digits.len() == dims.len() && is_row_major(layout, dims) {
-        into[..from.len()].copy_from_slice(from);
-        return Ok(());
+/// The bytes of a row-major tensor of these sizes in a layout, whose dimensions must be constants.
+///
+/// ```
+/// use lawson_graph::{DType, Dim};
+/// use lawson_kernel::{Layout, pack::pack};
+/// let dims = [Dim::from(2), Dim::from(3)];
+/// let panels = Layout::panels(&dims, 1, 2, &[0]);
+/// let packed = pack(&panels, &[2, 3], DType::U8, &[1, 2, 3, 4, 5, 6])?;
+/// assert_eq!(packed, [1, 2, 4, 5, 3, 0, 6, 0]);
+/// # Ok::<(), lawson_graph::Error>(())
+/// ```
+pub fn pack(layout: &Layout, sizes: &[usize], dtype: DType, bytes: &[u8]) -> Result<Vec<u8>> {
+    let total = number(&layout.size)?;
+    let mut to = vec![0; total.saturating_mul(dtype.bits() / 8)];
+    pack_into(layout, sizes, dtype, bytes, &mut to)?;
+    Ok(to)
+}
+
+/// The same, into memory that is zero and as large as the layout says.
+pub fn pack_into(layout: &Layout, sizes: &[usize], dtype: DType, bytes: &[u8], to: &mut [u8]) -> Result<()> {
+    match dtype.bits() {
+        8 => pack_elements::<1>(layout, sizes, bytes, to),
+        16 => pack_elements::<2>(layout, sizes, bytes, to),
+        32 => pack_elements::<4>(layout, sizes, bytes, to),
+        64 => pack_elements::<8>(layout, sizes, bytes, to),
+        _ => Err(unfit(format!("elements of {dtype} do not fill bytes"))),
     }
-    let mut tables: Vec<Table> = Vec::with_capacity(sizes.len());
-    let mut stride = 1;
-    for (d, n) in sizes.iter().enumerate().rev() {
-        let mut places = vec![0usize; *n];
-        for digit in layout.digits.iter().filter(|g| g.dim == d) {
-            let step = digit.stride.as_const().and_then(|s| usize::try_from(s).ok());
-            let Some(step) = step else {
-                return Err(Error::new(Code::DimOverflow, "a constant's layout has no constant strides"));
-            };
-            for (i, place) in places.iter_mut().enumerate() {
-                let quotient = i / digit.divide.max(1) as usize;
-                *place += digit.modulo.map_or(quotient, |m| quotient % m.max(1) as usize) * step;
-            }
+}
+
+fn number(d: &Dim) -> Result<usize> {
+    let value = d.eval(&|_: &Symbol| None).and_then(|v| usize::try_from(v).ok());
+    value.ok_or_else(|| unfit(format!("the layout depends on {d}")))
+}
+
+fn unfit(why: String) -> Error {
+    Error::new(Code::KernelRun, format!("a tensor cannot be packed: {why}"))
+}
+
+fn pack_elements<const W: usize>(
+    layout: &Layout,
+    sizes: &[usize],
+    bytes: &[u8],
+    to: &mut [u8],
+) -> Result<()> {
+    let (from, rest) = bytes.as_chunks::<W>();
+    let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
+    if count != Some(from.len()) || !rest.is_empty() {
+        return Err(unfit(format!("{} bytes came for sizes {sizes:?} of {W} bytes each", bytes.len())));
+    }
+    let total = number(&layout.size)?;
+    let mut digits: Vec<Vec<Step>> = sizes.iter().map(|_| Vec::new()).collect();
+    for d in &layout.digits {
+        let whole = |v: i64| usize::try_from(v).ok().filter(|v| *v > 0);
+        let own = digits.get_mut(d.dim).ok_or_else(|| unfit("a digit of no dimension".into()))?;
+        let divide = whole(d.divide).ok_or_else(|| unfit("a digit that divides by nothing".into()))?;
+        own.push(Step { divide, modulo: d.modulo.and_then(whole), stride: number(&d.stride)? });
+    }
+    // Where each index of each dimension puts its elements; an element's place is the sum.
+    let offset = |own: &[Step], i: usize| {
+        own.iter().map(|s| s.modulo.map_or(i / s.divide, |m| i / s.divide % m) * s.stride).sum::<usize>()
+    };
+    let offsets: Vec<Vec<usize>> =
+        digits.iter().zip(sizes).map(|(own, size)| (0..*size).map(|i| offset(own, i)).collect()).collect();
+    let furthest: usize = offsets.iter().map(|o| o.iter().max().copied().unwrap_or(0)).sum();
+    if !from.is_empty() && furthest >= total {
+        return Err(unfit(format!("an element would lie at {furthest} of {total}")));
+    }
+    let (to, _) = to.as_chunks_mut::<W>();
+    if to.len() < total {
+        return Err(unfit(format!("there is room for {} elements of {total}", to.len())));
+    }
+    if !from.is_empty() {
+        match offsets.split_last() {
+            Some((last, outer)) => copy(from, to, outer, last),
+            None => to[0] = from[0],
         }
-        tables.push(Table { places, stride });
-        stride *= n;
-    }
-    tables.reverse();
-    if sizes.contains(&0) {
-        return Ok(());
-    }
-    // The dimension that is densest in the result goes innermost, so that writes are side by side.
-    let densest = (0..tables.len()).min_by_key(|d| match tables[*d].places.as_slice() {
-        [_, second, ..] => *second,
-        _ => usize::MAX,
-    });
-    if let Some(d) = densest {
-        let t = tables.remove(d);
-        tables.push(t);
-    }
-    match size {
-        4 => scatter::<4>(&tables, 0, 0, from, into),
-        8 => scatter::<8>(&tables, 0, 0, from, into),
-        2 => scatter::<2>(&tables, 0, 0, from, into),
-        _ => scatter::<1>(&tables, 0, 0, from, into),
     }
     Ok(())
 }
 
-fn is_row_major(layout: &Layout, dims: &[Dim]) -> bool {
-    *layout == Layout::row_major(dims)
-}
+/// How many columns are moved together when neighbours in a column of the source become neighbours in a row: a line of
+/// the cache, so that each is read once.
+const TOGETHER: usize = 16;
 
-fn scatter<const N: usize>(tables: &[Table], source: usize, place: usize, from: &[u8], into: &mut [u8]) {
-    match tables {
-        [] => into[place * N..][..N].copy_from_slice(&from[source * N..][..N]),
-        [last] => {
-            let mut i = 0;
-            while i < last.places.len() {
-                // A run that is dense on both sides is copied at once.
-                let mut run = 1;
-                while i + run < last.places.len() && last.places[i + run] == last.places[i] + run {
-                    run += 1;
-                }
-                let at = (place + last.places[i]) * N;
-                let start = (source + i * last.stride) * N;
-                if last.stride == 1 {
-                    into[at..at + run * N].copy_from_slice(&from[start..start + run * N]);
-                } else {
-                    let reads = from[start..].chunks(last.stride * N);
-                    for (to, read) in into[at..at + run * N].chunks_exact_mut(N).zip(reads) {
-                        to.copy_from_slice(&read[..N]);
-                    }
-                }
-                i += run;
+/// Moves every element to the sum of its dimensions' offsets.
+fn copy<const W: usize>(from: &[[u8; W]], to: &mut [[u8; W]], outer: &[Vec<usize>], last: &[usize]) {
+    let runs = runs(last);
+    let rows: usize = outer.iter().map(Vec::len).product();
+    let base = |row: usize| {
+        let (mut row, mut at) = (row, 0);
+        for offsets in outer.iter().rev() {
+            at += offsets[row % offsets.len()];
+            row /= offsets.len();
+        }
+        at
+    };
+    if runs.len() * 4 <= last.len() {
+        for (row, source) in from.chunks_exact(last.len()).enumerate() {
+            let base = base(row);
+            for (start, place, length) in &runs {
+                to[base + place..][..*length].copy_from_slice(&source[*start..][..*length]);
             }
         }
-        [first, rest @ ..] => {
-            for (i, p) in first.places.iter().enumerate() {
-                scatter::<N>(rest, source + i * first.stride, place + p, from, into);
+        return;
+    }
+    // Rows go to columns: some rows whose elements become neighbours, times some columns, at a time.
+    let bases: Vec<usize> = (0..rows).map(base).collect();
+    let stretches = self::runs(&bases);
+    for (first, _, length) in stretches {
+        for start in (0..last.len()).step_by(TOGETHER) {
+            for (column, place) in last.iter().enumerate().skip(start).take(TOGETHER) {
+                let target = &mut to[bases[first] + place..][..length];
+                for (element, row) in target.iter_mut().zip(first..) {
+                    *element = from[row * last.len() + column];
+                }
             }
         }
     }
+}
+
+/// Stretches of neighbours: where each begins, what place it begins at, and how long it is.
+fn runs(places: &[usize]) -> Vec<(usize, usize, usize)> {
+    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+    for (i, place) in places.iter().enumerate() {
+        match runs.last_mut() {
+            Some((_, start, length)) if *start + *length == *place => *length += 1,
+            _ => runs.push((i, *place, 1)),
+        }
+    }
+    runs
 }

@@ -122,7 +122,19 @@ impl<'k> Scope<'k> {
             lo = lo.zip(l).and_then(|(a, b)| a.checked_add(b));
             hi = hi.zip(h).and_then(|(a, b)| a.checked_add(b));
         }
-        (lo, hi)
+        (lo.or_else(|| self.left_over(index)), hi)
+    }
+
+    /// What is left of a loop is at least 1 inside it: the lower bound of `end - axis + c`.
+    fn left_over(&self, index: &Index) -> Option<i64> {
+        self.bounds.iter().find_map(|(axis, _, end, _)| {
+            let minus = |(a, c): &(Atom, Dim)| *a == Atom::Axis(*axis) && c.is(-1);
+            if !index.terms().iter().any(minus) {
+                return None;
+            }
+            let ends = members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None });
+            ends.into_iter().find_map(|end| Some((index.clone() + *axis - end).as_const()? + 1))
+        })
     }
 
     fn atom_interval(&self, atom: &Atom) -> (Option<i64>, Option<i64>) {
@@ -251,6 +263,7 @@ impl<'k> Scope<'k> {
 
     /// Adds `c · floor(index / d)`.
     fn add_quotient(&self, out: &mut Index, index: &Index, d: &Dim, c: &Dim) {
+        // A divisor of 0 comes from an axis without elements, where no index is ever evaluated.
         let Some(k) = d.as_const().filter(|k| *k > 0) else {
             if self.within(index, d) != Truth::Always {
                 out.add_scaled(&index.clone().floor_div(d.clone()), c);
@@ -313,9 +326,67 @@ impl<'k> Scope<'k> {
         if self.within(&index, end) == Truth::Always {
             return true;
         }
+        // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
+        if let [(Atom::Mod(_, k), c)] = index.terms()
+            && c.is(1)
+            && index.offset().is(0)
+            && k == end
+        {
+            return true;
+        }
+        // 0 <= x/k < end says 0 <= x < k·end.
+        if let [(Atom::Div(x, k), c)] = index.terms()
+            && c.is(1)
+            && index.offset().is(0)
+            && self.kernel.facts.is_nonnegative(k)
+            && self.proves_within(x, &(end.clone() * k.clone()), given)
+        {
+            return true;
+        }
+        let loops = self.bounds.len();
+        if self.at_most_zero(&index.scaled(&Dim::from(-1)), loops, &mut 64)
+            && self.at_most_zero(&(index.clone() + 1 - end.clone()), loops, &mut 64)
+        {
+            return true;
+        }
         let Some(facts) = self.facts(given) else { return true };
         let value = Self::as_dim(&index);
         facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
+    }
+
+    /// Whether an index is never above 0, by putting bounds for axes, those of the innermost loops first: what is left of a
+    /// loop that is split, and of its tail, cancels out then. `tries` limits how many combinations of bounds are looked at.
+    fn at_most_zero(&self, index: &Index, loops: usize, tries: &mut u32) -> bool {
+        if self.interval(index).1.is_some_and(|hi| hi <= 0) {
+            return true;
+        }
+        let Some(at) = loops.checked_sub(1) else {
+            return index.as_dim().is_some_and(|d| self.kernel.facts.is_nonnegative(&(d.clone() * -1)));
+        };
+        let (axis, begin, end, step) = &self.bounds[at];
+        let term = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis));
+        let Some(c) = term.map(|(_, c)| c.as_const()) else { return self.at_most_zero(index, at, tries) };
+        let Some(c) = c else { return false };
+        let mut without = index.clone();
+        without.add_term(Atom::Axis(*axis), Dim::from(-c));
+        let bounds = if c > 0 {
+            let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
+            upper_bounds(end).into_iter().map(|e| e - last).collect()
+        } else {
+            vec![begin.clone()]
+        };
+        for bound in bounds {
+            if *tries == 0 {
+                return false;
+            }
+            *tries -= 1;
+            let mut put = without.clone();
+            put.add_scaled(&bound, &Dim::from(c));
+            if self.at_most_zero(&self.simplify(&put), at, tries) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
@@ -418,6 +489,27 @@ fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
         },
         _ => vec![bound.clone()],
     }
+}
+
+/// Indices that are each at least as great as this one, simpler ones last: members of minima, and `x` for `k·(x/k)`.
+fn upper_bounds(index: &Index) -> Vec<Index> {
+    for (atom, c) in index.terms() {
+        let instead: Vec<Index> = match atom {
+            Atom::Min(members) if c.is(1) => members.clone(),
+            Atom::Div(x, k) if c == k && c.as_const().is_some_and(|c| c > 0) => {
+                let mut less = index.clone();
+                less.add_term(atom.clone(), c.clone() * -1);
+                let mut all = vec![index.clone()];
+                all.extend(upper_bounds(&(less + (**x).clone())));
+                return all;
+            }
+            _ => continue,
+        };
+        let mut rest = index.clone();
+        rest.add_term(atom.clone(), Dim::from(-1));
+        return instead.into_iter().flat_map(|m| upper_bounds(&(rest.clone() + m))).collect();
+    }
+    vec![index.clone()]
 }
 
 fn times(a: Option<i64>, c: i64) -> Option<i64> {

@@ -42,7 +42,10 @@ struct Named<'a, T: ?Sized> {
 }
 
 impl<'a, T: ?Sized> Named<'a, T> {
-    fn with<U: ?Sized>(&self, what: &'a U) -> Named<'a, U> {
+    fn with<'b, U: ?Sized>(&self, what: &'b U) -> Named<'b, U>
+    where
+        'a: 'b,
+    {
         Named { listing: self.listing, what }
     }
 
@@ -154,9 +157,9 @@ impl Display for Named<'_, Word> {
             Word::Axis(a) => f.write_str(self.axis(*a)),
             Word::Param(p) => write!(f, "p{p}"),
             Word::Sum(terms) => self.joined(f, "", terms, " + "),
-            Word::Product(a, b) => write!(f, "({})*{}", self.with(&**a), self.with(&**b)),
-            Word::Div(a, d, _) => write!(f, "({})/{}", self.with(&**a), self.with(&**d)),
-            Word::Mod(a, d, _) => write!(f, "({})%{}", self.with(&**a), self.with(&**d)),
+            Word::Product(a, b) => self.applied(f, a, "*", b),
+            Word::Div(a, d, _) => self.applied(f, a, "/", d),
+            Word::Mod(a, d, _) => self.applied(f, a, "%", d),
             Word::Min(m) => self.joined(f, "min", m, ", "),
             Word::Max(m) => self.joined(f, "max", m, ", "),
         }
@@ -164,6 +167,15 @@ impl Display for Named<'_, Word> {
 }
 
 impl Named<'_, Word> {
+    fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
+        match a {
+            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) => {
+                write!(f, "{}{operator}{}", self.with(a), self.with(b))
+            }
+            _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),
+        }
+    }
+
     fn joined(&self, f: &mut Formatter<'_>, name: &str, words: &[Word], between: &str) -> fmt::Result {
         let bare = name.is_empty();
         write!(f, "{name}{}", if bare { "" } else { "(" })?;

@@ -33,18 +33,15 @@ pub fn text(listing: &Listing) -> String {
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
     }
-    let mut parts: Vec<String> = Vec::new();
-    for piece in pieces(dialect.called.iter().map(String::as_str), listing.capabilities.fused) {
-        parts.push(piece.into());
-    }
+    out += &pieces(dialect.called.iter().map(String::as_str), listing.capabilities.fused).concat();
+    let mut tables: Vec<String> = Vec::new();
     for (i, table) in dialect.tables.iter().enumerate() {
-        let entries: Vec<String> = table.iter().map(|bits| float(*bits)).collect();
-        let entries = entries.join(", ");
-        parts.push(format!(
+        let entries = table.join(", ");
+        tables.push(format!(
             "fn table_{i}(at: i32) -> f32 {{\n  var entries = array<f32, 8>({entries});\n  return entries[at & 7];\n}}\n"
         ));
     }
-    out += &parts.concat();
+    out += &tables.concat();
     out += &dialect.body;
     out
 }
@@ -58,12 +55,6 @@ fn plain(text: &str) -> String {
 fn identifier(letter: char, number: u32, name: &str) -> String {
     let rest = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
     format!("{letter}{number}_{}", rest.collect::<String>())
-}
-
-/// A float; what a shader may not contain as a constant is read from its bits when it runs.
-fn float(bits: u32) -> String {
-    let x = f32::from_bits(bits);
-    if x.is_normal() || bits == 0 { format!("{x:?}f") } else { format!("float_of({bits:#x}u)") }
 }
 
 /// Where and as what memory lies.
@@ -86,7 +77,8 @@ struct Dialect<'l> {
     memory: BTreeMap<u32, Memory>,
     /// The functions of the prelude that are called.
     called: BTreeSet<String>,
-    tables: Vec<[u32; lawson_kernel::math::TABLE]>,
+    /// The entries of tables, as text.
+    tables: Vec<Vec<String>>,
     body: String,
     depth: usize,
 }
@@ -94,6 +86,15 @@ struct Dialect<'l> {
 impl Dialect<'_> {
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.body, "{:1$}{text}", "", 2 * self.depth);
+    }
+
+    /// A float; what a shader may not contain as a constant is read from its bits when it runs.
+    fn float(&mut self, bits: u32) -> String {
+        let x = f32::from_bits(bits);
+        if x.is_normal() || bits == 0 {
+            return format!("{x:?}f");
+        }
+        format!("{}({bits:#x}u)", self.call("float_of"))
     }
 
     fn call(&mut self, name: &str) -> String {
@@ -222,11 +223,16 @@ impl Dialect<'_> {
         let mut inner = String::from("turn");
         for (span, count) in launch.axes.iter().zip(&counts).rev() {
             let axis = self.axis(span.axis);
-            let begin = self.word(&self.listing.word_of(&span.begin));
-            let last = span.axis == launch.axes[0].axis;
-            let digit = if last { inner.clone() } else { format!("{inner} % {count}") };
-            self.line(&format!("  let {axis}: i32 = {begin} + ({digit}) * {};", span.step));
-            inner = format!("({inner}) / {count}");
+            let outermost = span.axis == launch.axes[0].axis;
+            let mut value = if outermost { inner.clone() } else { format!("{inner} % {count}") };
+            if span.step != 1 {
+                value = format!("({value}) * {}", span.step);
+            }
+            if !span.begin.is(0) {
+                value = format!("{} + {value}", self.word(&self.listing.word_of(&span.begin)));
+            }
+            self.line(&format!("  let {axis}: i32 = {value};"));
+            inner = format!("{inner} / {count}");
         }
     }
 
@@ -278,10 +284,7 @@ impl Dialect<'_> {
             values.iter().map(ValueId::to_string).collect::<Vec<_>>().join(", ")
         };
         match op {
-            Op::Literal(Literal::F32(bits)) => {
-                self.call("float_of");
-                float(*bits)
-            }
+            Op::Literal(Literal::F32(bits)) => self.float(*bits),
             Op::Literal(Literal::I32(v)) => format!("i32({v})"),
             Op::Literal(Literal::U32(v)) => format!("{v}u"),
             Op::Literal(Literal::Bool(v)) => v.to_string(),
@@ -291,10 +294,10 @@ impl Dialect<'_> {
             Op::Apply(primitive, ty, operands) => self.apply(*primitive, *ty, operands),
             Op::Call(name, operands) => format!("m_{name}({})", listed(operands)),
             Op::Lookup(table, index) => {
-                self.call("float_of");
-                let known = self.tables.iter().position(|t| t == table);
+                let entries: Vec<String> = table.iter().map(|bits| self.float(*bits)).collect();
+                let known = self.tables.iter().position(|t| *t == entries);
                 let number = known.unwrap_or_else(|| {
-                    self.tables.push(*table);
+                    self.tables.push(entries);
                     self.tables.len() - 1
                 });
                 format!("table_{number}({index})")
@@ -374,8 +377,15 @@ impl Dialect<'_> {
             Word::Axis(a) => self.axis(*a),
             Word::Param(p) => format!("parameters.p{p}"),
             Word::Sum(terms) => {
-                let terms: Vec<String> = terms.iter().map(|t| self.factor(t)).collect();
-                terms.join(" + ")
+                let mut out = String::new();
+                for (i, term) in terms.iter().enumerate() {
+                    out += &match term {
+                        Word::Const(c) if i > 0 && *c < 0 => format!(" - {}", c.unsigned_abs()),
+                        Word::Sum(_) => format!("{}{}", if i > 0 { " + " } else { "" }, self.factor(term)),
+                        _ => format!("{}{}", if i > 0 { " + " } else { "" }, self.word(term)),
+                    };
+                }
+                out
             }
             Word::Product(a, b) => format!("{} * {}", self.factor(a), self.factor(b)),
             Word::Div(a, d, Sign::NonNegative) => format!("{} / {}", self.factor(a), self.factor(d)),

@@ -24,7 +24,8 @@
 //! ```
 //!
 //! This crate alone is public API. The modules below lead to the crates of the workspace behind it, for those who
-//! build graphs ([`graph`]), write passes ([`opt`]) or come with lists of operators ([`list`]).
+//! build graphs ([`graph`]), write passes ([`opt`]), come with lists of operators ([`list`]) or with ONNX models (`onnx`, a
+//! feature that is on by default).
 #![deny(missing_docs)]
 
 /// The example of the README, run as a test.
@@ -40,6 +41,8 @@ mod view;
 
 pub use lawson_graph as graph;
 pub use lawson_list as list;
+#[cfg(feature = "onnx")]
+pub use lawson_onnx as onnx;
 pub use lawson_opt as opt;
 
 #[doc(hidden)]

@@ -66,15 +66,11 @@ impl Element {
         }
     }
 
-    /// `self·b + c` of one dtype, the product not rounded.
+    /// `self·b + c` of one dtype. The product is as exact as the carrier: in f64 it is rounded too, as in the oracle.
     pub fn fma(self, b: Element, c: Element, dtype: DType) -> Element {
         match (self, b, c) {
             (Element::Float(a), Element::Float(b), Element::Float(c)) => {
-                Element::Float(if dtype == DType::F64 {
-                    a.mul_add(b, c)
-                } else {
-                    number::round(dtype, a * b + c)
-                })
+                Element::Float(number::round(dtype, a * b + c))
             }
             _ => self.binary(BinaryKind::Mul, b, dtype).binary(BinaryKind::Add, c, dtype),
         }

@@ -6,7 +6,7 @@
 use crate::composite::nearest;
 use crate::dtype::DType;
 use crate::error::{Code, Error, Result};
-use crate::file::io_error;
+use crate::file::{below, io_error};
 use crate::tensor::HostTensor;
 use bytes::Bytes;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// A safetensors file begins with the length of its header, then comes the header, in JSON, then the elements.
 const LENGTH_BYTES: u64 = 8;
@@ -51,35 +51,6 @@ pub(super) fn holds(dtype: DType) -> bool {
     DTYPES.iter().any(|(d, _)| *d == dtype)
 }
 
-/// The file that a path from a text means, if it lies in the folder.
-fn resolve(folder: &Path, path: &str) -> Result<PathBuf> {
-    let outside = || {
-        Error::new(Code::OutsideFolder, format!("`{path}` is not below the folder of the text")).help(
-            "side files stand beside the text; absolute paths, `..` and links that lead out are refused",
-        )
-    };
-    let relative = Path::new(path);
-    let plain = relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    if path.is_empty() || !plain {
-        return Err(outside());
-    }
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
-    let canonical = |p: &Path| p.canonicalize().map_err(|e| io_error("open the side file", p, &e));
-    let (root, file) = (canonical(folder)?, canonical(&folder.join(relative))?);
-    if !file.starts_with(&root) {
-        return Err(outside());
-    }
-    // Reading a pipe or a device could wait for ever.
-    match file.metadata() {
-        Ok(meta) if meta.is_file() => Ok(file),
-        Ok(_) => Err(Error::new(Code::Io, format!("`{path}` is not a file"))),
-        Err(e) => Err(io_error("open the side file", &file, &e)),
-    }
-}
-
 impl SideFile {
     /// Reads a side file that a text names.
     pub(super) fn open(folder: Option<&Path>, path: &str) -> Result<SideFile> {
@@ -87,7 +58,7 @@ impl SideFile {
             return Err(Error::new(Code::Io, "the text names a side file, but comes from no folder")
                 .help("read it with `read_law`, or give `ParseOptions` a folder"));
         };
-        let file = resolve(folder, path)?;
+        let file = below(folder, path)?;
         read(&file).map_err(|e| match e {
             Unreadable::Io(e) => io_error("read the side file", &file, &e),
             Unreadable::Format(why) => {

@@ -130,6 +130,8 @@ impl<'k> Chooser<'k> {
     ) -> Tile {
         let m = self.machine;
         let vectors = columns.map_or(64, |c| (c + m.lanes - 1) / m.lanes);
+        // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
+        let counted = !matches!(rows, Some(None));
         let rows = rows.map(|r| r.unwrap_or(SOME_ROWS));
         // Loads a step: those that move with the rows, once a row, and those that move with the vector, once a vector.
         let (mut by_row, mut by_vector, mut by_both) = (0i64, 0i64, 0i64);
@@ -145,6 +147,9 @@ impl<'k> Chooser<'k> {
         let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
         for width in 1..=vectors.min(8) {
             for height in 1..=rows.unwrap_or(1).min(16) {
+                if !counted && height & (height - 1) != 0 {
+                    continue;
+                }
                 let registers = height * width + by_vector * width + 1 + i64::from(by_both > 0);
                 if registers > m.registers - 2 {
                     continue;
@@ -312,7 +317,7 @@ impl<'k> Chooser<'k> {
             }
         }
         let [jam, lane] = self.split(&j1, lanes, Tail::Cover);
-        let guarded = self.guards(n, rows, reads, summed);
+        let guarded = self.guards(n, v, rows, reads, summed);
         if let Some(i1) = &i1 {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(i1, tile.rows, tail);
@@ -335,7 +340,14 @@ impl<'k> Chooser<'k> {
 
     /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis
     /// are decided tile by tile.
-    fn guards(&self, n: &Nest<'k>, rows: Option<usize>, reads: &[Access], summed: &[&'k For]) -> Guarded {
+    fn guards(
+        &self,
+        n: &Nest<'k>,
+        v: &For,
+        rows: Option<usize>,
+        reads: &[Access],
+        summed: &[&'k For],
+    ) -> Guarded {
         let mut out = Guarded::default();
         let row = rows.map(|r| n.loops[r]);
         for f in summed {
@@ -344,6 +356,10 @@ impl<'k> Chooser<'k> {
                 continue;
             }
             let name = self.name(f);
+            // Along the vector, lanes are masked.
+            if cut.iter().any(|g| g.mentions(v.axis)) {
+                continue;
+            }
             if row.is_some_and(|r| cut.iter().any(|g| g.mentions(r.axis))) {
                 out.peel = true;
                 if extent(f).is_some_and(|e| e <= 16) {

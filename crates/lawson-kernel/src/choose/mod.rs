@@ -52,6 +52,7 @@ enum Position {
 
 /// Chooses a schedule and applies it.
 pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Result<Choice> {
+    unique_names(kernel);
     let choice = {
         let mut c = Chooser { kernel, machine, freedom, choice: Choice::default() };
         c.nodes(&kernel.body, Position::Root);
@@ -62,6 +63,17 @@ pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Resu
     }
     choice.schedule.apply(kernel)?;
     Ok(choice)
+}
+
+/// Directives speak of axes by their names.
+fn unique_names(kernel: &mut Kernel) {
+    let mut seen = std::collections::HashSet::new();
+    for (n, axis) in kernel.axes.iter_mut().enumerate().rev() {
+        if !seen.insert(axis.name.clone()) {
+            axis.name = format!("{}_{n}", axis.name);
+            seen.insert(axis.name.clone());
+        }
+    }
 }
 
 /// Loops directly within each other, and what stands in the innermost.

@@ -5,12 +5,13 @@
 
 use super::walk::{Indices, Purpose, Walk, join, spread};
 use crate::build::{accumulate, step};
-use crate::expr::{Expr, ExprId, Extremum, Scalar};
+use crate::expr::{Condition, Expr, ExprId, Extremum, Scalar};
 use crate::group::Refused;
 use crate::index::Index;
 use crate::tree::{AccId, State};
 use lawson_graph::op::{BinaryKind, Contract, Convolve, Monoid, Reduce, WindowReduce};
 use lawson_graph::{DType, Dim, Node, Op, ValueId};
+use std::collections::HashSet;
 
 /// How the state of an accumulator and a term become the next state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,23 +41,35 @@ fn monoid(kind: Monoid, dtype: DType) -> Option<(Combine, Scalar)> {
 }
 
 impl<'g> Walk<'g> {
-    /// The accumulator of a node at an index, computed if it is not yet.
+    /// The accumulator of a node at an index, computed if it is not yet. Where a condition of `given` does not hold, what it
+    /// reads is guarded and its result does not matter.
     pub(super) fn accumulated(
         &mut self,
         v: ValueId,
         node: &'g Node,
         index: Indices,
+        given: &[Condition],
     ) -> Result<AccId, Refused> {
-        let key = (v, index);
+        // A condition on other axes says nothing about this index.
+        let mut axes = HashSet::new();
+        index.iter().for_each(|i| {
+            i.visit_axes(&mut |a| {
+                axes.insert(a);
+            })
+        });
+        let given: Vec<Condition> =
+            given.iter().filter(|c| axes.iter().any(|a| c.index.mentions(*a))).cloned().collect();
+        let key = (v, index, given);
         if let Some(acc) = self.results.get(&key) {
             return Ok(*acc);
         }
-        let depth = self.depth(&key.1);
+        let (index, given) = (&key.1, &key.2);
+        let depth = self.depth(index.iter().chain(given.iter().map(|c| &c.index)));
         let acc = self.at_depth(depth, |walk| match &node.op {
-            Op::Reduce(r) => walk.reduce(v, node, r, &key.1),
-            Op::Contract(c) => walk.contract(v, node, c, &key.1),
-            Op::Convolve(c) => walk.convolve(v, node, c, &key.1),
-            Op::WindowReduce(w) => walk.window(v, node, w, &key.1),
+            Op::Reduce(r) => walk.reduce(v, node, r, index, given),
+            Op::Contract(c) => walk.contract(v, node, c, index, given),
+            Op::Convolve(c) => walk.convolve(v, node, c, index, given),
+            Op::WindowReduce(w) => walk.window(v, node, w, index, given),
             _ => Err(walk.refuse(node, "it accumulates nothing")),
         })?;
         self.results.insert(key, acc);
@@ -88,12 +101,21 @@ impl<'g> Walk<'g> {
     /// Closes the loops of an accumulator around its step, and puts it into the frame that was open before them.
     fn finish(&mut self, acc: AccId, depth: usize, next: ExprId) {
         self.put(step(acc, next));
+        let first = self.frames.get(depth).and_then(|f| f.head.as_ref()).map(|h| h.axis);
         self.close(depth);
+        first.into_iter().for_each(|axis| self.settle(axis));
         let body = self.frames.last_mut().and_then(|f| f.nodes.pop()).into_iter().collect();
         self.put(accumulate(acc, body));
     }
 
-    fn reduce(&mut self, v: ValueId, node: &'g Node, op: &Reduce, index: &[Index]) -> Result<AccId, Refused> {
+    fn reduce(
+        &mut self,
+        v: ValueId,
+        node: &'g Node,
+        op: &Reduce,
+        index: &[Index],
+        given: &[Condition],
+    ) -> Result<AccId, Refused> {
         let x = node.inputs[0];
         let ty = self.ty(x)?;
         let (combine, nothing) = self.monoid(node, op.kind, ty.dtype)?;
@@ -109,7 +131,10 @@ impl<'g> Walk<'g> {
                 false => free.next().cloned().unwrap_or_else(|| Index::from(0)),
             });
         }
-        let term = self.value(x, operand, &[])?;
+        if given.is_empty() {
+            self.prepare(x, &operand)?;
+        }
+        let term = self.value(x, operand, given)?;
         let next = self.combined(acc, combine, term);
         self.finish(acc, depth, next);
         Ok(acc)
@@ -159,6 +184,7 @@ impl<'g> Walk<'g> {
         node: &'g Node,
         op: &Contract,
         index: &[Index],
+        given: &[Condition],
     ) -> Result<AccId, Refused> {
         let (l, r) = (self.ty(node.inputs[0])?, self.ty(node.inputs[1])?);
         let acc = self.sum_of_products(v, node)?;
@@ -177,8 +203,12 @@ impl<'g> Walk<'g> {
             l_index[*a] = i.clone();
             r_index[*b] = i;
         }
-        let x = self.value(node.inputs[0], l_index, &[])?;
-        let w = self.value(node.inputs[1], r_index, &[])?;
+        if given.is_empty() {
+            self.prepare(node.inputs[0], &l_index)?;
+            self.prepare(node.inputs[1], &r_index)?;
+        }
+        let x = self.value(node.inputs[0], l_index, given)?;
+        let w = self.value(node.inputs[1], r_index, given)?;
         let next = self.product(acc, x, w);
         self.finish(acc, depth, next);
         Ok(acc)
@@ -190,6 +220,7 @@ impl<'g> Walk<'g> {
         node: &'g Node,
         op: &Convolve,
         index: &[Index],
+        given: &[Condition],
     ) -> Result<AccId, Refused> {
         let (x, w) = (self.ty(node.inputs[0])?, self.ty(node.inputs[1])?);
         let out = self.ty(v)?;
@@ -222,10 +253,11 @@ impl<'g> Walk<'g> {
             self.finish(acc, depth, state);
             return Ok(acc);
         };
-        let l = self.value(node.inputs[0], x_index, &conditions)?;
-        let r = self.value(node.inputs[1], w_index, &conditions)?;
+        let inner = join(given, &conditions);
+        let l = self.value(node.inputs[0], x_index, &inner)?;
+        let r = self.value(node.inputs[1], w_index, &inner)?;
         let is_zero_outside = |k: &crate::tree::Kernel, e: ExprId| match k.expr(e) {
-            Expr::Load(load) => load.guard.as_ref().is_some_and(|g| g.conditions == conditions),
+            Expr::Load(load) => load.guard.as_ref().is_some_and(|g| g.conditions == inner),
             _ => false,
         };
         // What lies in the padding is no product at all, not even 0 times an infinite weight.
@@ -234,7 +266,7 @@ impl<'g> Walk<'g> {
         let next = if zeros || conditions.is_empty() {
             next
         } else {
-            self.guarded(next, &conditions, &conditions, state)
+            self.guarded(next, &conditions, &inner, state)
         };
         self.finish(acc, depth, next);
         Ok(acc)
@@ -246,6 +278,7 @@ impl<'g> Walk<'g> {
         node: &'g Node,
         op: &WindowReduce,
         index: &[Index],
+        given: &[Condition],
     ) -> Result<AccId, Refused> {
         let x = self.ty(node.inputs[0])?;
         let (combine, nothing) = self.monoid(node, op.kind, x.dtype)?;
@@ -264,8 +297,7 @@ impl<'g> Walk<'g> {
             Some(value) => Scalar::float(x.dtype, value),
             None => nothing,
         });
-        let conditions = join(&[], &conditions);
-        let term = self.padded(node.inputs[0], operand, conditions, &[], nothing)?;
+        let term = self.padded(node.inputs[0], operand, conditions, given, nothing)?;
         let next = self.combined(acc, combine, term);
         self.finish(acc, depth, next);
         Ok(acc)

@@ -23,11 +23,14 @@ impl<'g> Walk<'g> {
     /// The value from scratch, if it is kept there at this index.
     pub(super) fn load_kept(&mut self, v: ValueId, index: &[Index], given: &[Condition]) -> Option<ExprId> {
         let kept = self.kept.get(&v)?;
-        let (buffer, places) = kept.iter().find_map(|k| Some((k.buffer, self.places(k, index)?)))?;
+        let (buffer, places) = kept.iter().find_map(|k| Some((k.buffer, self.places(k, index, given)?)))?;
         Some(self.load(buffer, places, given))
     }
 
-    fn places(&self, kept: &Kept, index: &[Index]) -> Option<Indices> {
+    fn places(&self, kept: &Kept, index: &[Index], given: &[Condition]) -> Option<Indices> {
+        if !kept.given.iter().all(|c| given.contains(c)) {
+            return None;
+        }
         let mut places = Vec::new();
         for (dim, i) in kept.dims.iter().zip(index) {
             match dim {
@@ -65,15 +68,42 @@ impl<'g> Walk<'g> {
                 let operand = view::operand_index(self, node, index)?;
                 vec![(node.inputs[0], operand.into_iter().map(|i| self.simplify(i)).collect())]
             }
-            Op::Pad(_) => vec![(node.inputs[0], index.to_vec())],
-            Op::Concat(_) => node.inputs.iter().map(|v| (*v, index.to_vec())).collect(),
             _ => Vec::new(),
         })
     }
 
+    /// Computes the accumulators that a value at an index needs from outside the sum's loop, if it is in one. After that, what they keep
+    /// in scratch is known when the value itself is computed.
+    pub(super) fn prepare(&mut self, v: ValueId, index: &[Index]) -> Result<(), Refused> {
+        let mut seen = HashSet::new();
+        let mut todo = vec![(v, index.to_vec())];
+        while let Some((v, index)) = todo.pop() {
+            let Some(node) = self.node(v) else { continue };
+            let is_empty = self.ty(v)?.shape.iter().any(|d| d.is(0));
+            if is_empty || self.is_kept(v, &index, &[]) || !seen.insert((v, index.clone())) {
+                continue;
+            }
+            if !is_accumulated(&node.op) {
+                todo.extend(self.reads(node, &index)?);
+            } else if !self.in_terms(&index) {
+                self.accumulated(v, node, index, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_kept(&self, v: ValueId, index: &[Index], given: &[Condition]) -> bool {
+        self.kept.get(&v).is_some_and(|k| k.iter().any(|k| self.places(k, index, given).is_some()))
+    }
+
     /// Whether a value is, or is computed from, an accumulator's result at an index that moves with a sum's loop; and
     /// whether one of these multiplies.
-    fn needs_accumulator(&self, v: ValueId, index: &[Index]) -> Result<Option<Work>, Refused> {
+    fn needs_accumulator(
+        &self,
+        v: ValueId,
+        index: &[Index],
+        given: &[Condition],
+    ) -> Result<Option<Work>, Refused> {
         let mut seen = HashSet::new();
         let mut todo = vec![(v, index.to_vec())];
         let mut found = None;
@@ -82,7 +112,7 @@ impl<'g> Walk<'g> {
                 continue;
             }
             let Some(node) = self.node(v) else { continue };
-            if self.kept.get(&v).is_some_and(|k| k.iter().any(|k| self.places(k, &index).is_some())) {
+            if self.is_kept(v, &index, given) {
                 continue;
             }
             if is_accumulated(&node.op) {
@@ -93,7 +123,11 @@ impl<'g> Walk<'g> {
                 }
                 continue;
             }
-            todo.extend(self.reads(node, &index)?);
+            todo.extend(match &node.op {
+                // Where exactly does not matter here, only with which loops.
+                Op::Pad(_) | Op::Concat(_) => node.inputs.iter().map(|v| (*v, index.clone())).collect(),
+                _ => self.reads(node, &index)?,
+            });
         }
         Ok(found)
     }
@@ -109,7 +143,7 @@ impl<'g> Walk<'g> {
         if !(node.op.is_elementwise() || is_accumulated(&node.op)) || !self.in_terms(index) {
             return Ok(None);
         }
-        let work = self.needs_accumulator(v, index)?;
+        let work = self.needs_accumulator(v, index, given)?;
         if work.is_none() && !self.patterns.dear.contains(&v) {
             return Ok(None);
         }
@@ -117,27 +151,52 @@ impl<'g> Walk<'g> {
         let is_inner =
             |p: Purpose| p == Purpose::Terms || (p == Purpose::BlockRows && work == Some(Work::Products));
         let inner: Vec<bool> = index.iter().map(|i| self.mentions(i, is_inner)).collect();
-        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)));
+        // What holds for the indices that stay fixed holds while scratch is filled.
+        let fixed: Vec<&Index> =
+            index.iter().zip(&inner).filter(|(_, inner)| !**inner).map(|(i, _)| i).collect();
+        let mut axes = HashSet::new();
+        fixed.iter().for_each(|i| {
+            i.visit_axes(&mut |a| {
+                axes.insert(a);
+            })
+        });
+        let about_fixed = |c: &&Condition| axes.iter().any(|a| c.index.mentions(*a));
+        let kept_given: Vec<Condition> = given.iter().filter(about_fixed).cloned().collect();
+        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)))
+            || kept_given.iter().any(|c| self.mentions(&c.index, is_inner));
         if mixed {
             return match work {
                 None => Ok(None),
                 Some(_) => Err(Refused::Halo { value: self.graph.value_name(v) }),
             };
         }
-        let fixed = index.iter().zip(&inner).filter(|(_, inner)| !**inner).map(|(i, _)| i);
         let blocks =
             self.frames.iter().position(|f| f.head.as_ref().is_some_and(|h| h.purpose == Purpose::Blocks));
         let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
-        let depth = self.depth(fixed).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
-        if given.is_empty() && self.passes_once(depth, v, index, &inner)? {
+        let open = fixed.into_iter().chain(kept_given.iter().map(|c| &c.index));
+        let depth = self.depth(open).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
+        let kept = self.add_scratch(v, index, &inner, kept_given)?;
+        if work.is_none() && given.is_empty() && self.passes_once(depth, v, index, &inner)? {
             let value = self.compute(v, node, index.to_vec(), &[])?;
-            let kept = self.add_scratch(v, index, &inner)?;
-            self.fill(v, kept, index, value);
-        } else {
-            let kept = self.at_depth(depth, |walk| walk.keep_apart(v, node, index, &inner))?;
-            debug_assert!(!kept.dims.is_empty());
+            let Some(places) = self.places(&kept, index, given) else { return Ok(None) };
+            self.put(store(kept.buffer, places.clone(), value));
+            // Others see it when the loop is over.
+            if let Some(head) = self.frames.get(depth).and_then(|f| f.head.as_ref()) {
+                self.pending.push((head.axis, v, kept.clone()));
+            }
+            return Ok(Some(self.load(kept.buffer, places, given)));
         }
+        self.at_depth(depth, |walk| walk.keep_apart(v, node, index, &kept))?;
+        self.kept.entry(v).or_default().push(kept);
         Ok(self.load_kept(v, index, given))
+    }
+
+    /// What was kept in the loop over an axis is known from now on.
+    pub(super) fn settle(&mut self, axis: AxisId) {
+        let (done, open) = std::mem::take(&mut self.pending).into_iter().partition(|(a, ..)| *a == axis);
+        self.pending = open;
+        let done: Vec<(AxisId, ValueId, Kept)> = done;
+        done.into_iter().for_each(|(_, v, kept)| self.kept.entry(v).or_default().push(kept));
     }
 
     /// Whether the loops inside `depth` are sums that pass every element of the value once, in order.
@@ -167,24 +226,27 @@ impl<'g> Walk<'g> {
         v: ValueId,
         node: &'g Node,
         index: &[Index],
-        inner: &[bool],
-    ) -> Result<Kept, Refused> {
+        kept: &Kept,
+    ) -> Result<(), Refused> {
         let shape = self.ty(v)?.shape.clone();
         let depth = self.frames.len();
-        let kept = self.add_scratch(v, index, inner)?;
-        let mut own = index.to_vec();
-        for d in (0..inner.len()).filter(|d| inner[*d]) {
-            let is_row = matches!(&kept.dims[d], KeptDim::From(base) if !base.is(0));
-            own[d] = match self.blocks().filter(|_| is_row) {
+        let (mut own, mut places) = (index.to_vec(), Vec::new());
+        for (d, dim) in kept.dims.iter().enumerate() {
+            let KeptDim::From(base) = dim else { continue };
+            own[d] = match self.blocks().filter(|_| !base.is(0)) {
                 Some(b) => Index::axis(self.open_block_rows(&b)),
                 None if shape[d].is(1) => Index::from(0),
                 None => Index::axis(self.open("s", shape[d].clone(), Purpose::Elements)),
             };
+            places.push(own[d].clone() - base.clone());
         }
-        let value = self.compute(v, node, own.clone(), &[])?;
-        self.fill(v, kept.clone(), &own, value);
+        if kept.given.is_empty() {
+            self.prepare(v, &own)?;
+        }
+        let value = self.compute(v, node, own, &kept.given)?;
+        self.put(store(kept.buffer, places, value));
         self.close(depth);
-        Ok(kept)
+        Ok(())
     }
 
     /// The blocks that are open: their axis, how many rows one has, and how many rows there are.
@@ -200,7 +262,13 @@ impl<'g> Walk<'g> {
         self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
     }
 
-    fn add_scratch(&mut self, v: ValueId, index: &[Index], inner: &[bool]) -> Result<Kept, Refused> {
+    fn add_scratch(
+        &mut self,
+        v: ValueId,
+        index: &[Index],
+        inner: &[bool],
+        given: Vec<Condition>,
+    ) -> Result<Kept, Refused> {
         let ty = self.ty(v)?;
         let mut dims = Vec::new();
         let mut kept = Vec::new();
@@ -226,15 +294,7 @@ impl<'g> Walk<'g> {
         let level = if bytes.is_some_and(|b| b <= L1_BYTES) { Level::L1 } else { Level::L2 };
         let name = format!("keep{}", v.index());
         let buffer = self.kernel.scratch(&name, ty.dtype, &dims, level);
-        Ok(Kept { buffer, dims: kept })
-    }
-
-    /// Stores a value at its place in scratch; from here on it is known to be there.
-    fn fill(&mut self, v: ValueId, kept: Kept, index: &[Index], value: ExprId) {
-        if let Some(places) = self.places(&kept, index) {
-            self.put(store(kept.buffer, places, value));
-        }
-        self.kept.entry(v).or_default().push(kept);
+        Ok(Kept { buffer, dims: kept, given })
     }
 }
 

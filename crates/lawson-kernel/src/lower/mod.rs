@@ -102,6 +102,7 @@ pub fn lower(graph: &Graph, group: &Group) -> Result<Lowered, Refused> {
 /// The kernel of a group, with choices.
 pub fn lower_with(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
     let mut lowered = nest::lower(graph, group, options)?;
+    remap::prune(&mut lowered.kernel);
     share::share_scratch(&mut lowered.kernel);
     collapse(&mut lowered.kernel);
     Ok(lowered)

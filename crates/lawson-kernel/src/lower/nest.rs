@@ -52,6 +52,7 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
                 false => next.next().map_or_else(|| Index::from(0), |a| Index::axis(*a)),
             };
             let index: Vec<Index> = walk.ty(v)?.shape.iter().map(at).collect();
+            walk.prepare(v, &index)?;
             let value = walk.value(v, index.clone(), &[])?;
             walk.put(store(buffer, index, value));
         }

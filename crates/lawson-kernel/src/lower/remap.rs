@@ -13,13 +13,47 @@ pub(super) struct Remap<'a> {
     pub(super) index: &'a dyn Fn(&Index) -> Index,
 }
 
+/// For each expression, whether the tree or an accumulator uses it.
+fn used(kernel: &Kernel) -> Vec<bool> {
+    let mut used = vec![false; kernel.exprs.len()];
+    let mut mark = |e: &ExprId| used[e.0 as usize] = true;
+    for acc in &kernel.accs {
+        acc.state.iter().for_each(|s| mark(&s.init));
+        acc.merge.iter().for_each(&mut mark);
+    }
+    kernel.visit(&mut |node| match node {
+        Node::Store(s) => mark(&s.value),
+        Node::Step { values, .. } => values.iter().for_each(&mut mark),
+        Node::For(_) | Node::Accumulate { .. } | Node::Prefetch { .. } => {}
+    });
+    // Operands stand before what uses them.
+    for i in (0..used.len()).rev() {
+        if used[i] {
+            kernel.exprs[i].visit_operands(&mut |o| used[o.0 as usize] = true);
+        }
+    }
+    used
+}
+
+/// Drops expressions that nothing uses.
+pub(super) fn prune(kernel: &mut Kernel) {
+    let access = |buffer: BufferId, index: &[Index]| (buffer, index.to_vec());
+    Remap { access: &access, index: &Index::clone }.apply(kernel);
+}
+
 impl Remap<'_> {
-    /// Rewrites all expressions and the tree; buffers and axes are the caller's business.
+    /// Rewrites all expressions and the tree, and drops expressions that nothing uses; buffers and axes are the caller's
+    /// business.
     pub(super) fn apply(&self, kernel: &mut Kernel) {
+        let used = used(kernel);
         kernel.known.clear();
         let old = std::mem::take(&mut kernel.exprs);
         let mut ids: Vec<ExprId> = Vec::with_capacity(old.len());
-        for expr in old {
+        for (expr, used) in old.into_iter().zip(used) {
+            if !used {
+                ids.push(ExprId(0));
+                continue;
+            }
             let of = |e: ExprId| ids[e.0 as usize];
             let new = match expr {
                 Expr::Index(i, d) => Expr::Index((self.index)(&i), d),

@@ -53,6 +53,8 @@ pub(super) struct Kept {
     pub(super) buffer: BufferId,
     /// For each dimension of the value: the one index that scratch holds, or what is taken off the index.
     pub(super) dims: Vec<KeptDim>,
+    /// Where these do not hold, what is in scratch means nothing.
+    pub(super) given: Vec<Condition>,
 }
 
 /// What scratch holds of a dimension.
@@ -71,7 +73,9 @@ pub(super) struct Walk<'g> {
     pub(super) frames: Vec<Frame>,
     pub(super) buffers: HashMap<ValueId, BufferId>,
     pub(super) kept: HashMap<ValueId, Vec<Kept>>,
-    pub(super) results: HashMap<(ValueId, Vec<Index>), AccId>,
+    /// What is kept in the loop over an axis that is still open.
+    pub(super) pending: Vec<(AxisId, ValueId, Kept)>,
+    pub(super) results: HashMap<(ValueId, Vec<Index>, Vec<Condition>), AccId>,
     pub(super) patterns: Patterns,
     known: HashMap<(ValueId, Vec<Index>, Vec<Condition>), ExprId>,
 }
@@ -90,6 +94,7 @@ impl<'g> Walk<'g> {
             frames: vec![Frame { head: None, nodes: Vec::new() }],
             buffers: HashMap::new(),
             kept: HashMap::new(),
+            pending: Vec::new(),
             results: HashMap::new(),
             patterns,
             known: HashMap::new(),
@@ -291,17 +296,19 @@ impl<'g> Walk<'g> {
 
     fn find(&mut self, v: ValueId, index: Indices, given: &[Condition]) -> Result<ExprId, Refused> {
         let ty = self.ty(v)?;
+        if ty.shape.iter().any(|d| d.is(0)) {
+            // Without elements, it is never read.
+            return Ok(self.number(ty.dtype, 0.0));
+        }
         if let Some(Op::Constant(t)) = self.graph.defining(v).map(|n| &n.op)
             && t.is_splat()
         {
             return Ok(self.splat(t));
         }
         let Some(node) = self.node(v).filter(|n| !matches!(n.op, Op::Constant(_))) else {
-            return match self.buffers.get(&v) {
-                Some(buffer) => Ok(self.load(*buffer, index, given)),
-                // A constant without elements is never read.
-                None => Ok(self.number(ty.dtype, 0.0)),
-            };
+            let missing = || Refused::DType { value: self.graph.value_name(v), ty: ty.to_string() };
+            let buffer = *self.buffers.get(&v).ok_or_else(missing)?;
+            return Ok(self.load(buffer, index, given));
         };
         if let Some(id) = self.load_kept(v, &index, given) {
             return Ok(id);
@@ -374,7 +381,7 @@ impl<'g> Walk<'g> {
             Op::Pad(pad) => self.pad(node, pad, index, given),
             Op::Concat(concat) => self.concat(node, concat.axis, index, given),
             Op::Reduce(_) | Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => {
-                let acc = self.accumulated(v, node, index)?;
+                let acc = self.accumulated(v, node, index, given)?;
                 let result = self.kernel.result(acc);
                 Ok(self.cast(result, ty.dtype))
             }

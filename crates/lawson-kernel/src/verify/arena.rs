@@ -96,9 +96,12 @@ impl References<'_> {
     }
 
     fn positive(&self, divisor: &Dim, path: &str) -> Result<()> {
-        match self.kernel.facts.is_positive(divisor) {
+        // A divisor may be 0 where an extent is: then no loop around it runs, and targets never divide by it.
+        match self.kernel.facts.is_nonnegative(divisor) && !divisor.is(0) {
             true => Ok(()),
-            false => self.fail(path, format!("an index is divided by {divisor}, which may not be positive")),
+            false => {
+                self.fail(path, format!("an index is divided by {divisor}, which may be negative or is 0"))
+            }
         }
     }
 

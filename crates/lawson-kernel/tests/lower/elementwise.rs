@@ -113,7 +113,7 @@ fn other_dtypes_mean_what_the_graph_means() {
            %i = iota {dtype = i32, shape = [3, 5], axis = 1}
            %j = iota {dtype = i32, shape = [3, 5], axis = 0}
            %m = le %i, %j
-           %l = constant f32 -inf
+           %l: f32[] = constant -inf
            %b = broadcast %l {shape = [3, 5], axes = []}
            %a = select %m, %x, %b
            return %a

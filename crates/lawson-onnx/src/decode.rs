@@ -1,0 +1,104 @@
+//! From bytes to the messages of a model, and what must hold before anything else is looked at.
+//!
+//! In: the bytes of a file. Out: a [`ModelProto`] whose raw data share those bytes, and the version of each operator set.
+//! Checked here: the bytes are a protobuf message, there is a graph, the versions are ones that Lawson knows. Next:
+//! `import.rs`.
+
+use crate::proto::{ModelProto, OperatorSetIdProto};
+use bytes::Bytes;
+use lawson_graph::{Code, Error, Place, Result};
+use prost::Message;
+use std::collections::BTreeMap;
+
+/// The oldest and the newest version of the file format.
+const IR_VERSIONS: std::ops::RangeInclusive<i64> = 3..=14;
+
+/// The oldest and the newest version of the standard operators. An operator that changed after the newest version listed for
+/// it in `op/table.rs` is refused there.
+pub(crate) const OPSET_VERSIONS: std::ops::RangeInclusive<i64> = 7..=28;
+
+/// The longest file that is read, in bytes: the limit of the format itself, which protobuf sets. Larger weights belong in
+/// external data.
+const MAX_FILE: u64 = (1 << 31) - 1;
+
+/// The version of each operator set that a model imports, by domain; the standard domain is the empty text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Opsets(BTreeMap<String, i64>);
+
+/// The domain under one spelling: `ai.onnx` is another name of the standard domain.
+pub(crate) fn canonical_domain(domain: Option<&str>) -> &str {
+    match domain {
+        None | Some("ai.onnx") => "",
+        Some(other) => other,
+    }
+}
+
+impl Opsets {
+    pub(crate) fn new(imports: &[OperatorSetIdProto]) -> Result<Opsets> {
+        let mut versions = BTreeMap::new();
+        for import in imports {
+            let domain = canonical_domain(import.domain.as_deref());
+            let version = import.version.unwrap_or(0);
+            if domain.is_empty() && !OPSET_VERSIONS.contains(&version) {
+                let (from, to) = (OPSET_VERSIONS.start(), OPSET_VERSIONS.end());
+                return Err(Error::new(
+                    Code::OnnxVersion,
+                    format!(
+                        "the model uses version {version} of the ONNX operators; Lawson reads {from} to {to}"
+                    ),
+                )
+                .at(Place::Field("opset_import".to_string()))
+                .help("convert the model with ONNX's version converter, or export it at another opset"));
+            }
+            versions.insert(domain.to_string(), version);
+        }
+        Ok(Opsets(versions))
+    }
+
+    /// The version of a domain that the model imports.
+    pub(crate) fn version(&self, domain: &str) -> Option<i64> {
+        self.0.get(domain).copied()
+    }
+}
+
+/// Refuses a file that is longer than the format allows.
+pub(crate) fn check_size(bytes: u64) -> Result<()> {
+    if bytes <= MAX_FILE {
+        return Ok(());
+    }
+    Err(Error::new(Code::Budget, format!("the model has {bytes} bytes, the format allows {MAX_FILE}"))
+        .help("save the weights as external data"))
+}
+
+/// Reads the messages of a model.
+pub(crate) fn model(bytes: Bytes) -> Result<(ModelProto, Opsets)> {
+    let length = bytes.len();
+    check_size(length as u64)?;
+    let mut rest = bytes;
+    let mut model = ModelProto::default();
+    model.merge(&mut rest).map_err(|e| {
+        let at = length - rest.len();
+        Error::new(Code::OnnxModel, format!("this is not an ONNX model: near byte {at} of {length}: {e}"))
+            .help("the file may be cut off, or of another format")
+    })?;
+    let version = model.ir_version.unwrap_or(0);
+    if !IR_VERSIONS.contains(&version) {
+        let (from, to) = (IR_VERSIONS.start(), IR_VERSIONS.end());
+        return Err(Error::new(
+            Code::OnnxVersion,
+            format!("the model has version {version} of the format; Lawson reads {from} to {to}"),
+        )
+        .at(Place::Field("ir_version".to_string())));
+    }
+    if model.graph.is_none() {
+        return Err(
+            Error::new(Code::OnnxModel, "the model has no graph").at(Place::Field("graph".to_string()))
+        );
+    }
+    if model.opset_import.is_empty() {
+        return Err(Error::new(Code::OnnxModel, "the model does not say which operator sets it uses")
+            .at(Place::Field("opset_import".to_string())));
+    }
+    let opsets = Opsets::new(&model.opset_import)?;
+    Ok((model, opsets))
+}

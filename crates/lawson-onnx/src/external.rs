@@ -1,0 +1,75 @@
+//! External data: elements of tensors in files beside the model.
+//!
+//! In: the model's folder and the entries of a tensor, which are not trusted. Only files below the folder are read, each
+//! once; tensors share its bytes.
+
+use crate::proto::StringStringEntryProto;
+use bytes::Bytes;
+use lawson_graph::file::{below, io_error};
+use lawson_graph::{Code, Error, Result};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The files that tensors of a model lie in.
+#[derive(Debug, Default)]
+pub(crate) struct External {
+    folder: Option<PathBuf>,
+    read: HashMap<PathBuf, Bytes>,
+}
+
+impl External {
+    /// External data in a folder; without one, a model that has external data is refused.
+    pub(crate) fn new(folder: Option<&Path>) -> External {
+        External { folder: folder.map(Path::to_path_buf), read: HashMap::new() }
+    }
+
+    /// The bytes that a tensor's entries name: `length` of them where the entries do not say.
+    pub(crate) fn bytes(
+        &mut self,
+        entries: &[StringStringEntryProto],
+        length: Option<usize>,
+    ) -> Result<Bytes> {
+        let entry = |key: &str| {
+            entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref())
+        };
+        let number = |key: &str| match entry(key) {
+            None => Ok(None),
+            Some(text) => text.parse::<usize>().map(Some).map_err(|_| {
+                Error::new(
+                    Code::OnnxModel,
+                    format!("the {key} of external data is `{text}`, not a number of bytes"),
+                )
+            }),
+        };
+        let Some(location) = entry("location") else {
+            return Err(Error::new(
+                Code::OnnxModel,
+                "a tensor with external data does not say in which file",
+            ));
+        };
+        let Some(folder) = &self.folder else {
+            return Err(Error::new(Code::Io, "the model has external data, but comes from no folder")
+                .help("read the model from its file"));
+        };
+        let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?.or(length).unwrap_or(0));
+        let path = below(folder, location)?;
+        let bytes = match self.read.get(&path) {
+            Some(bytes) => bytes,
+            None => {
+                let bytes =
+                    std::fs::read(&path).map_err(|e| io_error("read the external data", &path, &e))?;
+                self.read.entry(path).or_insert(bytes.into())
+            }
+        };
+        match offset.checked_add(length).filter(|end| *end <= bytes.len()) {
+            Some(end) => Ok(bytes.slice(offset..end)),
+            None => Err(Error::new(
+                Code::OnnxModel,
+                format!(
+                    "external data at {offset}, {length} bytes long, end after `{location}`, which has {} bytes",
+                    bytes.len()
+                ),
+            )),
+        }
+    }
+}

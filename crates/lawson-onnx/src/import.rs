@@ -1,0 +1,238 @@
+//! From the messages of a model to a graph: inputs, constants, nodes in order, outputs.
+//!
+//! In: a decoded model. Out: a verified [`Graph`]. A node whose operands are all known is computed here (`fold.rs` for
+//! constants, `dims.rs` for dimensions); any other goes to the function that `op/table.rs` names for its operator. Calls of the
+//! model's own functions are inlined.
+
+use crate::decode::{Opsets, canonical_domain};
+use crate::external::External;
+use crate::item::Item;
+use crate::node::NodeCx;
+use crate::op::lookup;
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
+use crate::scope::Scope;
+use crate::survey::{self, node_name};
+use crate::tensor::host_tensor;
+use crate::types::Names;
+use crate::{ImportOptions, dims, fold, function, types};
+use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+
+/// The most nodes that an import goes through, bodies and inlined functions included.
+const MAX_NODES: usize = 2_000_000;
+
+/// The most bodies and function calls inside one another.
+pub(crate) const MAX_DEPTH: usize = 24;
+
+/// What holds for a whole model while it is imported.
+pub(crate) struct Model<'m> {
+    /// The versions of the operator sets of the nodes at hand: those of the model or of a function.
+    pub(crate) opsets: &'m Opsets,
+    /// The model's own functions.
+    pub(crate) functions: &'m Functions<'m>,
+    /// What is shared between the model and its functions.
+    pub(crate) shared: &'m Shared,
+}
+
+/// What an import keeps count of.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    external: RefCell<External>,
+    nodes_left: Cell<usize>,
+}
+
+/// The functions that a model defines.
+#[derive(Debug, Default)]
+pub(crate) struct Functions<'m>(BTreeMap<[String; 3], Function<'m>>);
+
+/// What names a function: domain, name, overload.
+fn key(domain: Option<&str>, name: Option<&str>, overload: Option<&str>) -> [String; 3] {
+    [canonical_domain(domain), name.unwrap_or_default(), overload.unwrap_or_default()].map(str::to_string)
+}
+
+/// A function, with the versions that its nodes are written in.
+#[derive(Debug)]
+pub(crate) struct Function<'m> {
+    pub(crate) proto: &'m FunctionProto,
+    pub(crate) opsets: Opsets,
+}
+
+impl<'m> Functions<'m> {
+    fn new(protos: &'m [FunctionProto]) -> Result<Functions<'m>> {
+        let mut all = BTreeMap::new();
+        for proto in protos {
+            let key = key(proto.domain.as_deref(), proto.name.as_deref(), proto.overload.as_deref());
+            let opsets = Opsets::new(&proto.opset_import)?;
+            all.insert(key, Function { proto, opsets });
+        }
+        Ok(Functions(all))
+    }
+
+    /// The function that a node calls, if it calls one.
+    pub(crate) fn find(&self, node: &NodeProto) -> Option<&Function<'m>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.get(&key(node.domain.as_deref(), node.op_type.as_deref(), node.overload.as_deref()))
+    }
+
+    /// All functions.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Function<'m>> {
+        self.0.values()
+    }
+}
+
+impl Model<'_> {
+    /// The tensor that a message holds.
+    pub(crate) fn tensor(&self, proto: &TensorProto) -> Result<HostTensor> {
+        host_tensor(proto, &mut self.shared.external.borrow_mut())
+    }
+}
+
+/// The graph of a model.
+pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, options: &ImportOptions) -> Result<Graph> {
+    let Some(graph) = &proto.graph else { return Err(Error::new(Code::OnnxModel, "the model has no graph")) };
+    let functions = Functions::new(&proto.functions)?;
+    survey::check(graph, opsets, &functions)?;
+    let shared = Shared {
+        external: RefCell::new(External::new(options.folder.as_deref())),
+        nodes_left: Cell::new(MAX_NODES),
+    };
+    let model = Model { opsets, functions: &functions, shared: &shared };
+
+    let name = graph.name.as_deref().filter(|n| !n.is_empty()).unwrap_or("model");
+    let mut b = Builder::new(name);
+    let mut scope = Scope::default();
+    let constants: HashSet<&str> = graph.initializer.iter().filter_map(|t| t.name.as_deref()).collect();
+    // An input that an initializer gives a value to is a constant that a caller might have replaced.
+    let inputs = || graph.input.iter().filter(|i| !constants.contains(i.name.as_deref().unwrap_or_default()));
+    if let Some(name) = options.fixed.keys().find(|n| !inputs().any(|i| i.name.as_deref() == Some(n))) {
+        let known: Vec<&str> = inputs().filter_map(|i| i.name.as_deref()).collect();
+        return Err(Error::new(Code::UnknownName, format!("the model has no input `{name}` to be fixed"))
+            .help(format!("its inputs are {}", known.join(", "))));
+    }
+    let names =
+        Names::of(inputs().filter(|i| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default())));
+    for info in inputs() {
+        let name = info.name.as_deref().unwrap_or_default();
+        if let Some(tensor) = options.fixed.get(name) {
+            types::check_fixed(info, tensor)?;
+            scope.define(name, Item::Constant(tensor.clone()))?;
+            continue;
+        }
+        let ty = names.input_type(&mut b, info)?;
+        let value = b.input(name, ty)?;
+        scope.define(name, value.into())?;
+    }
+    let outputs = nodes(&model, &mut b, &mut scope, graph, 0)?;
+    for (info, item) in graph.output.iter().zip(outputs) {
+        let name = info.name.as_deref().unwrap_or_default();
+        let value = match &item {
+            Item::Value(v) => *v,
+            _ => scope.value(&mut b, name)?,
+        };
+        b.output(name, value)?;
+    }
+    b.finish()
+}
+
+/// Adds the constants and nodes of a graph whose inputs are in scope; returns what its outputs stand for.
+pub(crate) fn nodes(
+    model: &Model<'_>,
+    b: &mut Builder<'static>,
+    scope: &mut Scope<'_>,
+    graph: &GraphProto,
+    depth: usize,
+) -> Result<Vec<Item>> {
+    if let Some(sparse) = graph.sparse_initializer.first() {
+        let name = sparse.values.as_ref().and_then(|t| t.name.as_deref()).unwrap_or_default();
+        return Err(Error::new(Code::OnnxUnsupported, format!("the constant `{name}` is a sparse tensor")));
+    }
+    for (i, tensor) in graph.initializer.iter().enumerate() {
+        let constant =
+            model.tensor(tensor).map_err(|e| e.at(Place::Field(format!("graph.initializer[{i}]"))))?;
+        scope.define(tensor.name.as_deref().unwrap_or_default(), Item::Constant(constant))?;
+    }
+    for node in &graph.node {
+        self::node(model, b, scope, node, depth).map_err(|e| e.at(place(graph.name.as_deref(), node)))?;
+    }
+    let output = |name: &str| {
+        scope
+            .find(name)
+            .ok_or_else(|| Error::new(Code::OnnxModel, format!("nothing defines the output `{name}`")))
+    };
+    graph.output.iter().map(|o| output(o.name.as_deref().unwrap_or_default())).collect()
+}
+
+/// The place of a node, for errors.
+fn place(graph: Option<&str>, node: &NodeProto) -> Place {
+    Place::Node {
+        graph: graph.unwrap_or_default().to_string(),
+        op: node.op_type.clone().unwrap_or_default(),
+        result: node_name(node).to_string(),
+    }
+}
+
+/// Adds one node and gives its results their names.
+pub(crate) fn node(
+    model: &Model<'_>,
+    b: &mut Builder<'static>,
+    scope: &mut Scope<'_>,
+    node: &NodeProto,
+    depth: usize,
+) -> Result<()> {
+    let Some(left) = model.shared.nodes_left.get().checked_sub(1) else {
+        return Err(Error::new(Code::Budget, format!("the model has more than {MAX_NODES} nodes")));
+    };
+    model.shared.nodes_left.set(left);
+    let results = results(model, b, scope, node, depth)?;
+    if results.len() < node.output.iter().rposition(|o| !o.is_empty()).map_or(0, |i| i + 1) {
+        let (op, has, asked) =
+            (node.op_type.as_deref().unwrap_or_default(), results.len(), node.output.len());
+        return Err(Error::new(
+            Code::OnnxModel,
+            format!("`{op}` has {has} results here, but {asked} are named"),
+        ));
+    }
+    for (name, item) in node.output.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
+        if let Item::Value(v) = item
+            && b.value(v).name.is_none()
+            && scope.find(name).is_none()
+        {
+            // In a body the name may be that of a value around; the number serves as well.
+            let _ = b.name(v, name);
+        }
+        scope.define(name, item)?;
+    }
+    Ok(())
+}
+
+fn results(
+    model: &Model<'_>,
+    b: &mut Builder<'static>,
+    scope: &mut Scope<'_>,
+    node: &NodeProto,
+    depth: usize,
+) -> Result<Vec<Item>> {
+    if let Some(called) = model.functions.find(node) {
+        return function::inline(model, called, b, scope, node, depth);
+    }
+    let domain = canonical_domain(node.domain.as_deref());
+    let name = node.op_type.as_deref().unwrap_or_default();
+    let version = model.opsets.version(domain).unwrap_or(0);
+    let Some(build) = lookup(domain, name, version) else {
+        // The survey has refused unknown operators of every node that can be reached.
+        return Err(Error::internal(format!("`{name}` was found by the survey, but not by the import")));
+    };
+    let mut cx = NodeCx::new(b, scope, model, node, version, depth);
+    if let Some(items) = dims::fold(&cx)? {
+        return Ok(items);
+    }
+    if let Some(items) = fold::constants(&mut cx, build) {
+        return Ok(items);
+    }
+    let items = build(&mut cx)?;
+    cx.finish()?;
+    Ok(items)
+}

@@ -1,0 +1,330 @@
+//! One node of a model as the functions of `op/` see it: its operands, its attributes, and the builder.
+//!
+//! Operands are asked for as values of the graph ([`NodeCx::value`]) or, where the operator needs to know them, as integers
+//! ([`NodeCx::dims_of`], [`NodeCx::ints_of`]). An attribute that nobody asked for is an error after the node is built: it
+//! would change the meaning.
+
+use crate::import::Model;
+use crate::item::{DimTensor, Item};
+use crate::proto::{AttributeProto, GraphProto, NodeProto, attribute_type as kind};
+use crate::scope::Scope;
+use lawson_graph::{Builder, Code, DType, Dim, Error, HostTensor, Place, Relation, Result, Shape, ValueId};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// A node that is being imported.
+pub(crate) struct NodeCx<'a, 's> {
+    /// Builds the graph.
+    pub(crate) b: &'a mut Builder<'static>,
+    /// The names around the node.
+    pub(crate) scope: &'a mut Scope<'s>,
+    /// What holds for the whole model.
+    pub(crate) model: &'a Model<'a>,
+    /// The node.
+    pub(crate) node: &'a NodeProto,
+    /// The version of the operator set that the node is written in.
+    pub(crate) version: i64,
+    /// How many bodies and functions are around the node.
+    pub(crate) depth: usize,
+    read: RefCell<HashSet<&'static str>>,
+}
+
+impl<'a, 's> NodeCx<'a, 's> {
+    pub(crate) fn new(
+        b: &'a mut Builder<'static>,
+        scope: &'a mut Scope<'s>,
+        model: &'a Model<'a>,
+        node: &'a NodeProto,
+        version: i64,
+        depth: usize,
+    ) -> NodeCx<'a, 's> {
+        NodeCx { b, scope, model, node, version, depth, read: RefCell::default() }
+    }
+
+    /// The operator's name.
+    pub(crate) fn op(&self) -> &'a str {
+        self.node.op_type.as_deref().unwrap_or_default()
+    }
+
+    // Errors.
+
+    /// Something about the node that contradicts the format.
+    pub(crate) fn wrong(&self, message: impl Into<String>) -> Error {
+        Error::new(Code::OnnxModel, message)
+    }
+
+    /// Something about the node that is allowed, but not imported.
+    pub(crate) fn unsupported(&self, message: impl Into<String>) -> Error {
+        Error::new(Code::OnnxUnsupported, message)
+    }
+
+    fn attribute_error(&self, name: &str, message: impl Into<String>) -> Error {
+        self.wrong(message).at(Place::Attribute { op: self.op().to_string(), name: name.to_string() })
+    }
+
+    // Operands.
+
+    /// How many operands are written, absent ones among them included.
+    pub(crate) fn operands(&self) -> usize {
+        self.node.input.len()
+    }
+
+    /// Whether operand `i` is there.
+    pub(crate) fn has(&self, i: usize) -> bool {
+        self.node.input.get(i).is_some_and(|name| !name.is_empty())
+    }
+
+    /// Whether result `i` is named, so that something may use it.
+    pub(crate) fn wants(&self, i: usize) -> bool {
+        self.node.output.get(i).is_some_and(|name| !name.is_empty())
+    }
+
+    /// Refuses to give results from `i` on.
+    pub(crate) fn only_results(&self, count: usize) -> Result<()> {
+        match (count..self.node.output.len()).find(|i| self.wants(*i)) {
+            Some(i) => Err(self.unsupported(format!("result {i} of `{}` is not imported", self.op()))),
+            None => Ok(()),
+        }
+    }
+
+    fn name_of(&self, i: usize) -> Result<&'a str> {
+        match self.node.input.get(i) {
+            Some(name) if !name.is_empty() => Ok(name),
+            _ => Err(self.wrong(format!("`{}` needs operand {i}, which is not given", self.op()))),
+        }
+    }
+
+    /// What operand `i` stands for.
+    pub(crate) fn item(&self, i: usize) -> Result<Item> {
+        self.scope.get(self.name_of(i)?)
+    }
+
+    /// Operand `i` as a value of the graph.
+    pub(crate) fn value(&mut self, i: usize) -> Result<ValueId> {
+        let name = self.name_of(i)?;
+        self.scope.value(self.b, name)
+    }
+
+    /// Operand `i` as a value of the graph, if it is there.
+    pub(crate) fn optional(&mut self, i: usize) -> Result<Option<ValueId>> {
+        if self.has(i) { self.value(i).map(Some) } else { Ok(None) }
+    }
+
+    /// All operands as values of the graph.
+    pub(crate) fn values(&mut self) -> Result<Vec<ValueId>> {
+        (0..self.operands()).map(|i| self.value(i)).collect()
+    }
+
+    /// The dtype and the shape of operand `i`.
+    pub(crate) fn tensor_type(&self, i: usize) -> Result<(DType, Shape)> {
+        self.item(i)?.tensor_type(self.b)
+    }
+
+    /// The shape of operand `i`.
+    pub(crate) fn shape(&self, i: usize) -> Result<Shape> {
+        Ok(self.tensor_type(i)?.1)
+    }
+
+    /// Operand `i` as integers that must be known when the model is imported.
+    pub(crate) fn dims_of(&self, i: usize, what: &str) -> Result<DimTensor> {
+        self.item(i)?.dims().ok_or_else(|| {
+            self.unsupported(format!(
+                "the {what} of `{}` (operand {i}) is computed when the model runs",
+                self.op()
+            ))
+            .help("it must follow from constants and from the shapes of the inputs")
+        })
+    }
+
+    /// Operand `i` as integers that must be constants.
+    pub(crate) fn ints_of(&self, i: usize, what: &str) -> Result<Vec<i64>> {
+        let dims = self.dims_of(i, what)?.dims;
+        let constant = |d: &Dim| {
+            d.as_const().ok_or_else(|| {
+                self.unsupported(format!(
+                    "the {what} of `{}` (operand {i}) is `{d}`, not a constant",
+                    self.op()
+                ))
+            })
+        };
+        dims.iter().map(constant).collect()
+    }
+
+    /// Operand `i` as a tensor that must be a constant.
+    pub(crate) fn constant_of(&self, i: usize, what: &str) -> Result<HostTensor> {
+        match self.item(i)? {
+            Item::Constant(t) => Ok(t),
+            _ => {
+                Err(self
+                    .unsupported(format!("the {what} of `{}` (operand {i}) is not a constant", self.op())))
+            }
+        }
+    }
+
+    /// An axis counted from 0, from one that may count from the end.
+    pub(crate) fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
+        let from_start = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
+        usize::try_from(from_start).ok().filter(|a| *a < rank).ok_or_else(|| {
+            self.wrong(format!(
+                "axis {axis} of `{}` is not an axis of a tensor with {rank} dimensions",
+                self.op()
+            ))
+        })
+    }
+
+    /// Axes counted from 0, each once.
+    pub(crate) fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
+        let mut out = Vec::with_capacity(axes.len());
+        for a in axes {
+            let axis = self.axis(*a, rank)?;
+            if out.contains(&axis) {
+                return Err(self.wrong(format!("axis {a} of `{}` is given twice", self.op())));
+            }
+            out.push(axis);
+        }
+        Ok(out)
+    }
+
+    /// Makes a precondition of the model a fact: two dimensions that must be equal, where that does not follow from what is
+    /// known. A run is then checked for it. Inside bodies, which cannot state facts, nothing is assumed.
+    pub(crate) fn assume_equal(&mut self, a: &Dim, b: &Dim) -> Result<()> {
+        let facts = self.b.facts();
+        if self.depth > 0 || facts.equal(a, b) || facts.differ(a, b) {
+            return Ok(());
+        }
+        self.b.fact(a.clone(), Relation::Eq, b.clone())
+    }
+
+    /// Assumes that values broadcast against one another: that aligned dimensions, neither of which is 1, are equal.
+    pub(crate) fn assume_broadcast(&mut self, values: &[ValueId]) -> Result<()> {
+        let shapes = values.iter().map(|v| self.b.shape(*v)).collect::<Result<Vec<_>>>()?;
+        let rank = shapes.iter().map(Shape::rank).max().unwrap_or(0);
+        for from_end in 1..=rank {
+            let at = |s: &Shape| s.rank().checked_sub(from_end).map(|i| s[i].clone()).filter(|d| !d.is(1));
+            let dims: Vec<Dim> = shapes.iter().filter_map(at).collect();
+            for pair in dims.windows(2) {
+                self.assume_equal(&pair[0], &pair[1])?;
+            }
+        }
+        Ok(())
+    }
+
+    // Attributes.
+
+    fn attribute(&self, name: &'static str, kind: i32) -> Result<Option<&'a AttributeProto>> {
+        self.read.borrow_mut().insert(name);
+        let Some(found) = self.node.attribute.iter().find(|a| a.name.as_deref() == Some(name)) else {
+            return Ok(None);
+        };
+        if found.ref_attr_name.as_ref().is_some_and(|n| !n.is_empty()) {
+            return Err(
+                self.attribute_error(name, "a reference to a function's attribute outside a function")
+            );
+        }
+        // Old models leave the type out; then the field that is there decides.
+        if found.r#type.is_some_and(|t| t != 0 && t != kind) {
+            return Err(
+                self.attribute_error(name, "the attribute does not have the type that the operator asks for")
+            );
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether the attribute is written.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.node.attribute.iter().any(|a| a.name.as_deref() == Some(name))
+    }
+
+    /// Marks an attribute as one that changes nothing.
+    pub(crate) fn ignore(&self, name: &'static str) {
+        self.read.borrow_mut().insert(name);
+    }
+
+    /// An integer attribute, if it is written.
+    pub(crate) fn int(&self, name: &'static str) -> Result<Option<i64>> {
+        // A value of zero may be left out of the message.
+        Ok(self.attribute(name, kind::INT)?.map(|a| a.i.unwrap_or(0)))
+    }
+
+    /// An integer attribute that is 0 or 1.
+    pub(crate) fn flag(&self, name: &'static str, default: bool) -> Result<bool> {
+        Ok(self.int(name)?.map_or(default, |i| i != 0))
+    }
+
+    /// A float attribute.
+    pub(crate) fn float(&self, name: &'static str, default: f64) -> Result<f64> {
+        let found = self.attribute(name, kind::FLOAT)?;
+        Ok(found.map_or(default, |a| f64::from(a.f.unwrap_or(0.0))))
+    }
+
+    /// A list of integers, if it is written.
+    pub(crate) fn ints(&self, name: &'static str) -> Result<Option<&'a [i64]>> {
+        Ok(self.attribute(name, kind::INTS)?.map(|a| a.ints.as_slice()))
+    }
+
+    /// A list of floats, if it is written.
+    pub(crate) fn floats(&self, name: &'static str) -> Result<Option<&'a [f32]>> {
+        Ok(self.attribute(name, kind::FLOATS)?.map(|a| a.floats.as_slice()))
+    }
+
+    /// A text, if it is written.
+    pub(crate) fn text(&self, name: &'static str) -> Result<Option<&'a str>> {
+        let Some(a) = self.attribute(name, kind::STRING)? else { return Ok(None) };
+        let bytes = a.s.as_deref().unwrap_or_default();
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| self.attribute_error(name, "the text is not UTF-8"))?;
+        Ok(Some(text))
+    }
+
+    /// A list of texts, if it is written.
+    pub(crate) fn texts(&self, name: &'static str) -> Result<Option<Vec<&'a str>>> {
+        let Some(a) = self.attribute(name, kind::STRINGS)? else { return Ok(None) };
+        let text = |bytes: &'a bytes::Bytes| {
+            std::str::from_utf8(bytes).map_err(|_| self.attribute_error(name, "the text is not UTF-8"))
+        };
+        a.strings.iter().map(text).collect::<Result<_>>().map(Some)
+    }
+
+    /// A tensor, if it is written.
+    pub(crate) fn tensor(&self, name: &'static str) -> Result<Option<HostTensor>> {
+        let Some(a) = self.attribute(name, kind::TENSOR)? else { return Ok(None) };
+        match &a.t {
+            Some(t) => self.model.tensor(t).map(Some),
+            None => Err(self.attribute_error(name, "the attribute holds no tensor")),
+        }
+    }
+
+    /// A graph.
+    pub(crate) fn graph(&self, name: &'static str) -> Result<&'a GraphProto> {
+        match self.attribute(name, kind::GRAPH)? {
+            Some(AttributeProto { g: Some(graph), .. }) => Ok(graph),
+            _ => Err(self.attribute_error(name, "the attribute must hold a graph")),
+        }
+    }
+
+    /// A dtype attribute, if it is written.
+    pub(crate) fn dtype(&self, name: &'static str) -> Result<Option<DType>> {
+        match self.int(name)? {
+            None => Ok(None),
+            Some(number) => crate::tensor::dtype(i32::try_from(number).unwrap_or(-1)).map(Some),
+        }
+    }
+
+    /// Checks that every attribute was asked for.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let read = self.read.borrow();
+        let unread = |a: &&AttributeProto| !a.name.as_deref().is_some_and(|n| read.contains(n));
+        match self.node.attribute.iter().find(unread) {
+            None => Ok(()),
+            Some(a) => {
+                let name = a.name.as_deref().unwrap_or_default();
+                Err(self
+                    .unsupported(format!(
+                        "`{}` has an attribute `{name}` that Lawson does not know",
+                        self.op()
+                    ))
+                    .help("the attribute may belong to another version of the operator"))
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Shapes: asking for them, and giving a tensor another one without computing.
+
+use super::one;
+use crate::item::{DimTensor, Item};
+use crate::node::NodeCx;
+use lawson_graph::{Dim, Facts, Result, Shape, ValueId};
+
+pub(super) fn shape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let shape = cx.shape(0)?;
+    let rank = shape.rank() as i64;
+    let clamp = |v: i64| if v < 0 { v.saturating_add(rank) } else { v }.clamp(0, rank) as usize;
+    let (start, end) = (clamp(cx.int("start")?.unwrap_or(0)), clamp(cx.int("end")?.unwrap_or(rank)));
+    Ok(vec![DimTensor::vector(shape[start..end.max(start)].to_vec()).into()])
+}
+
+pub(super) fn size(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    Ok(vec![DimTensor::scalar(cx.shape(0)?.elements()).into()])
+}
+
+/// `total / Π known`, dimensions that stand on both sides being cancelled first: quotients of symbols are not simplified.
+fn missing(facts: &Facts, from: &[Dim], known: &[Dim]) -> Dim {
+    let mut left: Vec<Dim> = from.to_vec();
+    let mut over: Vec<&Dim> = Vec::new();
+    for d in known {
+        match left.iter().position(|l| facts.equal(l, d)) {
+            Some(i) => {
+                left.swap_remove(i);
+            }
+            None => over.push(d),
+        }
+    }
+    let (total, by): (Dim, Dim) = (left.into_iter().product(), over.into_iter().cloned().product());
+    facts.simplify(&total.floor_div(&by))
+}
+
+/// 0 copies a dimension (unless `allowzero` says that it is one), -1 is what is left.
+pub(super) fn reshape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let from = cx.b.shape(x)?;
+    let zero_is_zero = cx.flag("allowzero", false)?;
+    let mut open = None;
+    let mut to = cx.dims_of(1, "shape")?.dims;
+    for (i, dim) in to.iter_mut().enumerate() {
+        if dim.is(-1) && open.replace(i).is_some() {
+            return Err(cx.wrong("two dimensions of a reshape are -1"));
+        }
+        if dim.is(0) && !zero_is_zero {
+            *dim = from.get(i).cloned().ok_or_else(|| {
+                cx.wrong(format!(
+                    "dimension {i} of a reshape is copied from {from}, which has no such dimension"
+                ))
+            })?;
+        }
+    }
+    if let Some(i) = open {
+        let known: Vec<Dim> =
+            to.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, d)| d.clone()).collect();
+        to[i] = missing(cx.b.facts(), &from, &known);
+    }
+    one(cx.b.reshape(x, Shape::from(to))?)
+}
+
+pub(super) fn flatten(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let axis = cx.int("axis")?.unwrap_or(1);
+    // The axis may also be the rank.
+    let axis = if axis == shape.rank() as i64 { shape.rank() } else { cx.axis(axis, shape.rank())? };
+    let product = |dims: &[Dim]| dims.iter().cloned().product::<Dim>();
+    one(cx.b.reshape(x, [product(&shape[..axis]), product(&shape[axis..])])?)
+}
+
+pub(super) fn transpose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let rank = cx.b.tensor_type(x)?.rank();
+    let perm = match cx.ints("perm")? {
+        Some(perm) => cx.axes(perm, rank)?,
+        None => (0..rank).rev().collect(),
+    };
+    one(cx.b.transpose(x, &perm)?)
+}
+
+fn given_axes(cx: &NodeCx<'_, '_>) -> Result<Option<Vec<i64>>> {
+    match cx.ints("axes")? {
+        Some(axes) => Ok(Some(axes.to_vec())),
+        None if cx.has(1) => cx.ints_of(1, "axes").map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn squeeze(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let gone = match given_axes(cx)? {
+        Some(axes) => cx.axes(&axes, shape.rank())?,
+        None => (0..shape.rank()).filter(|i| shape[*i].is(1)).collect(),
+    };
+    if let Some(axis) = gone.iter().find(|a| !cx.b.facts().equal(&shape[**a], &Dim::ONE)) {
+        return Err(cx.wrong(format!("axis {axis} of a squeeze is {}, not 1", shape[*axis])));
+    }
+    let kept = shape.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, d)| d.clone());
+    one(cx.b.reshape(x, kept.collect::<Shape>())?)
+}
+
+pub(super) fn unsqueeze(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let axes = given_axes(cx)?.ok_or_else(|| cx.wrong("an unsqueeze has no axes"))?;
+    let rank = shape.rank() + axes.len();
+    let new = cx.axes(&axes, rank)?;
+    let mut old = shape.into_dims().into_iter();
+    let dims = (0..rank).map(|i| if new.contains(&i) { Dim::ONE } else { old.next().unwrap_or(Dim::ONE) });
+    one(cx.b.reshape(x, dims.collect::<Shape>())?)
+}
+
+/// Both sides broadcast: a dimension of the operand may be larger than the one asked for, if that is 1.
+pub(super) fn expand(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let from = cx.b.shape(x)?;
+    let asked = cx.dims_of(1, "shape")?.dims;
+    let rank = from.rank().max(asked.len());
+    let at =
+        |dims: &[Dim], i: usize| (i + dims.len()).checked_sub(rank).map_or(Dim::ONE, |j| dims[j].clone());
+    let mut to = Vec::with_capacity(rank);
+    for i in 0..rank {
+        let (have, want) = (at(&from, i), at(&asked, i));
+        if !have.is(1) && !want.is(1) {
+            cx.assume_equal(&have, &want)?;
+        }
+        to.push(if want.is(1) { have } else { want });
+    }
+    one(cx.b.broadcast_to(x, Shape::from(to))?)
+}
+
+pub(super) fn concat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let parts = cx.values()?;
+    let Some(first) = parts.first() else { return Err(cx.wrong("a concat has no operands")) };
+    let axis = cx.int("axis")?.ok_or_else(|| cx.wrong("a concat has no axis"))?;
+    let first = cx.b.shape(*first)?;
+    let axis = cx.axis(axis, first.rank())?;
+    for part in &parts[1..] {
+        let part = cx.b.shape(*part)?;
+        for i in (0..first.rank().min(part.rank())).filter(|i| *i != axis) {
+            cx.assume_equal(&first[i], &part[i])?;
+        }
+    }
+    one(cx.b.concat(&parts, axis)?)
+}
+
+/// Each axis repeated: a new axis before it is broadcast, and the two become one.
+pub(super) fn tile(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let repeats = cx.dims_of(1, "repeats")?.dims;
+    if repeats.len() != shape.rank() {
+        return Err(cx.wrong(format!("{} repeats for {} dimensions", repeats.len(), shape.rank())));
+    }
+    let paired = repeats.iter().zip(shape.iter()).flat_map(|(r, d)| [r.clone(), d.clone()]);
+    let paired = paired.collect::<Shape>();
+    let axes: Vec<usize> = (0..shape.rank()).map(|i| 2 * i + 1).collect();
+    let repeated = cx.b.broadcast_in(x, paired, &axes)?;
+    let product = repeats.iter().zip(shape.iter()).map(|(r, d)| r.clone() * d.clone());
+    let product = product.collect::<Shape>();
+    one(cx.b.reshape(repeated, product)?)
+}
+
+/// `[N, C, H, W]` and the block size.
+fn blocks(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, [Dim; 4], Dim)> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let dims: [Dim; 4] = shape
+        .into_dims()
+        .try_into()
+        .map_err(|d: Vec<Dim>| cx.wrong(format!("`{}` takes 4 dimensions, {} came", cx.op(), d.len())))?;
+    let size =
+        cx.int("blocksize")?.filter(|b| *b > 0).ok_or_else(|| cx.wrong("the block size is not positive"))?;
+    Ok((x, dims, Dim::from(size)))
+}
+
+pub(super) fn depth_to_space(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (x, [n, c, h, w], s) = blocks(cx)?;
+    let depth = cx.b.facts().simplify(&c.floor_div(&(s.clone() * s.clone())));
+    let (parts, perm) = match cx.text("mode")? {
+        None | Some("DCR") => {
+            ([n.clone(), s.clone(), s.clone(), depth.clone(), h.clone(), w.clone()], [0, 3, 4, 1, 5, 2])
+        }
+        Some("CRD") => {
+            ([n.clone(), depth.clone(), s.clone(), s.clone(), h.clone(), w.clone()], [0, 1, 4, 2, 5, 3])
+        }
+        Some(other) => return Err(cx.wrong(format!("`DepthToSpace` has no mode `{other}`"))),
+    };
+    let split = cx.b.reshape(x, parts)?;
+    let moved = cx.b.transpose(split, &perm)?;
+    one(cx.b.reshape(moved, [n, depth, h * s.clone(), w * s])?)
+}
+
+pub(super) fn space_to_depth(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (x, [n, c, h, w], s) = blocks(cx)?;
+    let by = |d: &Dim| cx.b.facts().simplify(&d.floor_div(&s));
+    let (h, w) = (by(&h), by(&w));
+    let parts = [n.clone(), c.clone(), h.clone(), s.clone(), w.clone(), s.clone()];
+    let split = cx.b.reshape(x, parts)?;
+    let moved = cx.b.transpose(split, &[0, 3, 5, 1, 2, 4])?;
+    one(cx.b.reshape(moved, [n, c * s.clone() * s, h, w])?)
+}

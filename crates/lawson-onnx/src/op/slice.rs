@@ -1,0 +1,137 @@
+//! Parts of a tensor: slice and split.
+//!
+//! ONNX clamps the bounds of a slice; Lawson's slice must be known to lie inside. Bounds are clamped here, on dimension
+//! expressions: where the facts show that a bound is inside, nothing is left of the clamping.
+
+use super::one;
+use crate::item::Item;
+use crate::node::NodeCx;
+use lawson_graph::op::Slice;
+use lawson_graph::{Dim, Facts, Op, Result, ValueId};
+
+/// A bound counted from 0 and kept in `0..=top`; `None` if its sign is not known.
+fn clamped(facts: &Facts, bound: &Dim, dim: &Dim, top: &Dim) -> Option<Dim> {
+    let negative = facts.is_positive(&-bound.clone());
+    if !negative && !facts.is_nonnegative(bound) {
+        return None;
+    }
+    // A very large bound means the end; as an expression it might not even fit.
+    if bound.as_const().is_some_and(|b| b >= i64::from(i32::MAX)) {
+        return Some(top.clone());
+    }
+    if bound.as_const().is_some_and(|b| b <= i64::from(i32::MIN)) {
+        return Some(Dim::ZERO);
+    }
+    let from_start = if negative { bound.clone() + dim.clone() } else { bound.clone() };
+    let raised = if facts.is_nonnegative(&from_start) { from_start } else { from_start.max(&Dim::ZERO) };
+    let within = if facts.proves_ge(top, &raised) { raised } else { raised.min(top) };
+    Some(facts.simplify(&within))
+}
+
+/// The start and the size of a slice along one axis.
+fn extent(facts: &Facts, dim: &Dim, start: &Dim, end: &Dim, step: i64) -> Option<(Dim, Dim)> {
+    let span = |gap: Dim, step: i64| {
+        let count = gap.ceil_div(&Dim::from(step));
+        facts.simplify(&if facts.is_nonnegative(&gap) { count } else { count.max(&Dim::ZERO) })
+    };
+    if step > 0 {
+        let (start, end) = (clamped(facts, start, dim, dim)?, clamped(facts, end, dim, dim)?);
+        let size = span(end - start.clone(), step);
+        return Some((start, size));
+    }
+    // Backwards: the first element is at most the last of the axis, and the end may lie before the first.
+    let last = dim.clone() - 1;
+    let start = clamped(facts, start, dim, &last)?;
+    let before_first = end.as_const().is_some_and(|e| e <= i64::from(i32::MIN))
+        || facts.is_positive(&-(end.clone() + dim.clone()));
+    let end = if before_first { Dim::from(-1) } else { clamped(facts, end, dim, &last)? };
+    let size = span(start.clone() - end, step.checked_neg()?);
+    Some((start, size))
+}
+
+fn build(
+    cx: &mut NodeCx<'_, '_>,
+    starts: &[Dim],
+    ends: &[Dim],
+    axes: &[i64],
+    steps: &[i64],
+) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
+        return Err(cx.wrong("the starts, ends, axes and steps of a slice differ in number"));
+    }
+    let mut slice =
+        Slice { start: vec![Dim::ZERO; shape.rank()], size: shape.to_vec(), step: vec![1; shape.rank()] };
+    for (i, axis) in cx.axes(axes, shape.rank())?.into_iter().enumerate() {
+        if steps[i] == 0 {
+            return Err(cx.wrong("a step of a slice is 0"));
+        }
+        let Some((start, size)) = extent(cx.b.facts(), &shape[axis], &starts[i], &ends[i], steps[i]) else {
+            return Err(cx.unsupported(format!(
+                "the bounds of a slice, `{}` and `{}`, count from the start or from the end depending on the inputs",
+                starts[i], ends[i]
+            )));
+        };
+        (slice.start[axis], slice.size[axis], slice.step[axis]) = (start, size, steps[i]);
+    }
+    if slice.size == *shape && slice.step.iter().all(|s| *s == 1) {
+        return one(x);
+    }
+    one(cx.b.op1(Op::Slice(slice), &[x])?)
+}
+
+/// Bounds as attributes, until version 9.
+pub(super) fn slice_attributes(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let dims = |v: Option<&[i64]>| v.unwrap_or_default().iter().map(|d| Dim::from(*d)).collect::<Vec<_>>();
+    let (starts, ends) = (dims(cx.ints("starts")?), dims(cx.ints("ends")?));
+    let axes = cx.ints("axes")?.map_or_else(|| (0..starts.len() as i64).collect(), <[i64]>::to_vec);
+    let steps = vec![1; starts.len()];
+    build(cx, &starts, &ends, &axes, &steps)
+}
+
+pub(super) fn slice(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (starts, ends) = (cx.dims_of(1, "starts")?.dims, cx.dims_of(2, "ends")?.dims);
+    let axes = if cx.has(3) { cx.ints_of(3, "axes")? } else { (0..starts.len() as i64).collect() };
+    let steps = if cx.has(4) { cx.ints_of(4, "steps")? } else { vec![1; starts.len()] };
+    build(cx, &starts, &ends, &axes, &steps)
+}
+
+/// Sizes as an attribute or an operand; without them, as many parts as results, the last one being smaller if need be.
+pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let axis = cx.axis(cx.int("axis")?.unwrap_or(0), shape.rank())?;
+    let count = cx.int("num_outputs")?;
+    let sizes = match cx.ints("split")? {
+        Some(sizes) => sizes.iter().map(|s| Dim::from(*s)).collect(),
+        None if cx.has(1) => cx.dims_of(1, "sizes")?.dims,
+        None => equal_parts(cx, &shape[axis], count.unwrap_or(cx.node.output.len() as i64))?,
+    };
+    let total: Dim = sizes.iter().cloned().sum();
+    if !cx.b.facts().equal(&total, &shape[axis]) {
+        return Err(
+            cx.wrong(format!("the parts of a split are {total} long together, the axis is {}", shape[axis]))
+        );
+    }
+    let mut start = Dim::ZERO;
+    let mut parts: Vec<ValueId> = Vec::with_capacity(sizes.len());
+    for size in sizes {
+        parts.push(cx.b.slice_axis(x, axis, start.clone(), size.clone())?);
+        start = start + size;
+    }
+    Ok(parts.into_iter().map(Item::Value).collect())
+}
+
+fn equal_parts(cx: &NodeCx<'_, '_>, dim: &Dim, count: i64) -> Result<Vec<Dim>> {
+    let facts = cx.b.facts();
+    if count < 1 || count > cx.node.output.len().max(1) as i64 {
+        return Err(cx.wrong(format!("a split into {count} parts, with {} results", cx.node.output.len())));
+    }
+    let part = facts.simplify(&dim.ceil_div(&Dim::from(count)));
+    let last = facts.simplify(&(dim.clone() - part.clone() * (count - 1)));
+    if !facts.is_nonnegative(&last) {
+        return Err(cx.unsupported(format!("`{dim}` is not known to divide into {count} parts")));
+    }
+    Ok((1..count).map(|_| part.clone()).chain([last]).collect())
+}

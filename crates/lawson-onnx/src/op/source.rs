@@ -1,0 +1,108 @@
+//! Tensors from nothing but attributes and shapes.
+
+use super::one;
+use crate::item::{DimTensor, Item};
+use crate::node::NodeCx;
+use lawson_graph::op::CompareKind;
+use lawson_graph::{DType, Dim, HostTensor, Result, Shape};
+use std::sync::Arc;
+
+pub(super) fn constant(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    if cx.has_attribute("sparse_value") {
+        return Err(cx.unsupported("a constant that is a sparse tensor"));
+    }
+    let texts = |t: Vec<&str>| t.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
+    let tensor = if let Some(t) = cx.tensor("value")? {
+        t
+    } else if cx.has_attribute("value_float") {
+        HostTensor::scalar(cx.float("value_float", 0.0)? as f32)
+    } else if let Some(i) = cx.int("value_int")? {
+        HostTensor::scalar(i)
+    } else if let Some(f) = cx.floats("value_floats")? {
+        HostTensor::from_slice(&[f.len()], f)?
+    } else if let Some(i) = cx.ints("value_ints")? {
+        HostTensor::from_slice(&[i.len()], i)?
+    } else if let Some(t) = cx.text("value_string")? {
+        HostTensor::from_text(&[], texts(vec![t]))?
+    } else if let Some(t) = cx.texts("value_strings")? {
+        HostTensor::from_text(&[t.len()], texts(t))?
+    } else {
+        return Err(cx.wrong("a constant has no value"));
+    };
+    Ok(vec![Item::Constant(tensor)])
+}
+
+/// One element everywhere: a broadcast, however large the shape.
+pub(super) fn constant_of_shape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let value = match cx.tensor("value")? {
+        Some(t) if t.len() == 1 => t.reshaped(&[])?,
+        Some(t) => {
+            return Err(cx.wrong(format!("the value of `ConstantOfShape` has {} elements, not 1", t.len())));
+        }
+        None => HostTensor::scalar(0f32),
+    };
+    let shape = Shape::from(cx.dims_of(0, "shape")?.dims);
+    let scalar = cx.b.constant(value)?;
+    one(cx.b.broadcast_to(scalar, shape)?)
+}
+
+/// `start + i·step`, with a length that must be known.
+pub(super) fn range(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (dtype, _) = cx.tensor_type(0)?;
+    cx.ignore("stash_type");
+    let count = if dtype.is_float() { float_count(cx)? } else { int_count(cx)? };
+    let index = cx.b.iota(dtype, [count], 0)?;
+    let (start, step) = (cx.value(0)?, cx.value(2)?);
+    let (start, step) = (cx.b.reshape(start, Shape::scalar())?, cx.b.reshape(step, Shape::scalar())?);
+    let is = |item: Item, v: i64| item.dims().is_some_and(|t| t.dims.iter().all(|d| d.is(v)));
+    let scaled = if is(cx.item(2)?, 1) { index } else { cx.b.mul(index, step)? };
+    one(if is(cx.item(0)?, 0) { scaled } else { cx.b.add(scaled, start)? })
+}
+
+fn float_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
+    let number = |i, what| -> Result<f64> {
+        let t = cx.constant_of(i, what)?;
+        if t.len() == 1 {
+            Ok(t.float_at(0))
+        } else {
+            Err(cx.wrong(format!("the {what} of a range is not a scalar")))
+        }
+    };
+    let (start, end, step) = (number(0, "start")?, number(1, "limit")?, number(2, "step")?);
+    let count = ((end - start) / step).ceil().max(0.0);
+    if !count.is_finite() || count >= i64::MAX as f64 {
+        return Err(cx.wrong(format!("a range from {start} to {end} in steps of {step} has no end")));
+    }
+    Ok(Dim::from(count as i64))
+}
+
+fn int_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
+    let number = |i, what| match cx.dims_of(i, what)? {
+        DimTensor { dims, .. } if dims.len() == 1 => Ok(dims[0].clone()),
+        _ => Err(cx.wrong(format!("the {what} of a range is not a scalar"))),
+    };
+    let (start, end, step) = (number(0, "start")?, number(1, "limit")?, number(2, "step")?);
+    let (gap, step) = match step.as_const() {
+        None => return Err(cx.unsupported(format!("a range in steps of `{step}`"))),
+        Some(0) => return Err(cx.wrong("a range in steps of 0")),
+        Some(s) if s < 0 => (start - end, s.saturating_neg()),
+        Some(s) => (end - start, s),
+    };
+    let facts = cx.b.facts();
+    let count = gap.ceil_div(&Dim::from(step));
+    Ok(facts.simplify(&if facts.is_nonnegative(&gap) { count } else { count.max(&Dim::ZERO) }))
+}
+
+pub(super) fn eye_like(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (dtype, shape) = cx.tensor_type(0)?;
+    let dtype = cx.dtype("dtype")?.unwrap_or(dtype);
+    let k = cx.int("k")?.unwrap_or(0);
+    if shape.rank() != 2 {
+        return Err(cx.wrong(format!("`EyeLike` takes 2 dimensions, {} came", shape.rank())));
+    }
+    let (row, column) = (cx.b.iota(DType::I64, shape.clone(), 0)?, cx.b.iota(DType::I64, shape, 1)?);
+    let offset = cx.b.constant(HostTensor::scalar(k))?;
+    let diagonal = cx.b.add(row, offset)?;
+    let hit = cx.b.compare(CompareKind::Eq, diagonal, column)?;
+    one(cx.b.cast(hit, dtype)?)
+}

@@ -1,0 +1,82 @@
+//! The names that nodes of one ONNX graph can use.
+//!
+//! The body of a loop or branch sees the names around it. Lawson's bodies are closed graphs: values of the graph around
+//! are passed in as captures and bound here under their names, while constants and dimensions are simply made again.
+
+use crate::item::Item;
+use lawson_graph::{Builder, Code, Error, Result, ValueId};
+use std::collections::HashMap;
+
+/// Names with what they stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Scope<'a> {
+    around: Option<(Around, &'a Scope<'a>)>,
+    items: HashMap<String, Item>,
+    /// Known items that already are nodes of this graph.
+    made: HashMap<String, ValueId>,
+}
+
+/// How a scope sees the one around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Around {
+    /// Both belong to one graph, which shares its values.
+    SameGraph,
+    /// This is that of a closed body.
+    OtherGraph,
+}
+
+impl<'a> Scope<'a> {
+    /// The scope of a closed body in another scope.
+    pub(crate) fn within(around: &'a Scope<'a>) -> Scope<'a> {
+        Scope { around: Some((Around::OtherGraph, around)), ..Scope::default() }
+    }
+
+    /// The scope of a branch that becomes part of the graph around it.
+    pub(crate) fn inside(around: &'a Scope<'a>) -> Scope<'a> {
+        Scope { around: Some((Around::SameGraph, around)), ..Scope::default() }
+    }
+
+    /// Gives a name its meaning; every name is defined once.
+    pub(crate) fn define(&mut self, name: &str, item: Item) -> Result<()> {
+        if self.items.insert(name.to_string(), item).is_some() {
+            return Err(Error::new(Code::OnnxModel, format!("the value `{name}` is defined twice")));
+        }
+        Ok(())
+    }
+
+    /// What a name stands for here.
+    pub(crate) fn find(&self, name: &str) -> Option<Item> {
+        if let Some(item) = self.items.get(name) {
+            return Some(item.clone());
+        }
+        let (how, around) = self.around?;
+        // A value of another graph can be used only where it was captured, which binds its name here.
+        around.find(name).filter(|item| how == Around::SameGraph || !matches!(item, Item::Value(_)))
+    }
+
+    /// What a name stands for, or that it is unknown.
+    pub(crate) fn get(&self, name: &str) -> Result<Item> {
+        self.find(name).ok_or_else(|| {
+            Error::new(Code::OnnxModel, format!("nothing before this node defines the value `{name}`")).help(
+                "the nodes of a model stand in an order in which values are defined before they are used",
+            )
+        })
+    }
+
+    /// The value of the graph that a name stands for.
+    pub(crate) fn value(&mut self, b: &mut Builder<'static>, name: &str) -> Result<ValueId> {
+        if let Some(v) = self.made.get(name) {
+            return Ok(*v);
+        }
+        let item = self.get(name)?;
+        let value = item.build(b)?;
+        if !matches!(item, Item::Value(_)) {
+            self.made.insert(name.to_string(), value);
+            // A name that is taken already (by a constant of the graph around, say) is not needed twice.
+            if b.value(value).name.is_none() {
+                let _ = b.name(value, name);
+            }
+        }
+        Ok(value)
+    }
+}

@@ -1,0 +1,128 @@
+//! Tensors of a model: every encoding of elements that the format knows, into a [`HostTensor`].
+//!
+//! Raw data, in the model's file or in another (`external.rs`), are shared, not copied; elements in typed fields are laid out
+//! anew. What a tensor says of its sizes is compared with the data that came before anything of that size is allocated.
+
+use crate::external::External;
+use crate::proto::{LOCATION_EXTERNAL, TensorProto};
+use bytes::Bytes;
+use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result};
+use std::sync::Arc;
+
+/// The dtype of a number of the format's `DataType`.
+pub(crate) fn dtype(number: i32) -> Result<DType> {
+    Ok(match number {
+        1 => DType::F32,
+        2 => DType::U8,
+        3 => DType::I8,
+        4 => DType::U16,
+        5 => DType::I16,
+        6 => DType::I32,
+        7 => DType::I64,
+        8 => DType::Str,
+        9 => DType::Bool,
+        10 => DType::F16,
+        11 => DType::F64,
+        12 => DType::U32,
+        13 => DType::U64,
+        16 => DType::BF16,
+        17 => DType::F8E4M3,
+        19 => DType::F8E5M2,
+        21 => DType::U4,
+        22 => DType::I4,
+        14 | 15 | 18 | 20 | 23..=28 => {
+            let name = match number {
+                14 | 15 => "complex numbers",
+                18 => "float8e4m3fnuz",
+                20 => "float8e5m2fnuz",
+                23 => "float4e2m1",
+                24 => "float8e8m0",
+                25 | 26 => "2-bit integers",
+                _ => "6-bit floats",
+            };
+            return Err(Error::new(Code::OnnxUnsupported, format!("{name} have no dtype in Lawson")));
+        }
+        _ => return Err(Error::new(Code::OnnxModel, format!("{number} is not an element type"))),
+    })
+}
+
+/// The tensor that a message holds.
+pub(crate) fn host_tensor(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
+    read(proto, external)
+        .map_err(|e| e.at(Place::Field(format!("tensor `{}`", proto.name.as_deref().unwrap_or_default()))))
+}
+
+fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
+    let dtype = dtype(proto.data_type.unwrap_or(0))?;
+    let mut sizes = Vec::with_capacity(proto.dims.len());
+    for d in &proto.dims {
+        sizes.push(
+            usize::try_from(*d).map_err(|_| Error::new(Code::OnnxModel, format!("a dimension is {d}")))?,
+        );
+    }
+    let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
+    let count = count.filter(|n| dtype.bytes_for(*n).is_some());
+    let Some(count) = count else {
+        return Err(Error::new(
+            Code::OnnxModel,
+            format!("a tensor of sizes {sizes:?} has too many elements"),
+        ));
+    };
+    if dtype == DType::Str {
+        return text(proto, &sizes, count);
+    }
+    let bytes = match (proto.data_location, &proto.raw_data) {
+        (Some(LOCATION_EXTERNAL), _) => external.bytes(&proto.external_data, dtype.bytes_for(count))?,
+        (_, Some(raw)) if !raw.is_empty() => raw.clone(),
+        _ => typed(proto, dtype)?,
+    };
+    HostTensor::from_bytes(dtype, &sizes, bytes)
+        .map_err(|e| Error::new(Code::OnnxModel, e.message()).help("the file may be cut off or damaged"))
+}
+
+fn text(proto: &TensorProto, sizes: &[usize], count: usize) -> Result<HostTensor> {
+    if proto.string_data.len() != count {
+        let came = proto.string_data.len();
+        return Err(Error::new(
+            Code::OnnxModel,
+            format!("sizes {sizes:?} take {count} texts, but {came} came"),
+        ));
+    }
+    let mut texts: Vec<Arc<str>> = Vec::with_capacity(count);
+    for (i, bytes) in proto.string_data.iter().enumerate() {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| Error::new(Code::OnnxModel, format!("text {i} of the tensor is not UTF-8")))?;
+        texts.push(text.into());
+    }
+    HostTensor::from_text(sizes, texts)
+}
+
+/// The bytes of elements in the field that the format prescribes for their type. The fields are at least as wide as the
+/// elements, so this allocates no more than the message did.
+fn typed(proto: &TensorProto, dtype: DType) -> Result<Bytes> {
+    fn put<T: Element>(elements: impl ExactSizeIterator<Item = T>) -> Bytes {
+        let mut bytes = Vec::with_capacity(elements.len() * size_of::<T>());
+        elements.for_each(|e| e.put(&mut bytes));
+        bytes.into()
+    }
+    let int32 = proto.int32_data.iter();
+    Ok(match dtype {
+        DType::F32 => put(proto.float_data.iter().copied()),
+        DType::F64 => put(proto.double_data.iter().copied()),
+        DType::I64 => put(proto.int64_data.iter().copied()),
+        DType::U64 => put(proto.uint64_data.iter().copied()),
+        DType::U32 => put(proto.uint64_data.iter().map(|v| *v as u32)),
+        DType::I32 => put(int32.copied()),
+        // Narrower elements stand one to an int32, floats by their bits, 4-bit integers in pairs.
+        DType::U16 | DType::I16 | DType::F16 | DType::BF16 => put(int32.map(|v| *v as u16)),
+        DType::U8 | DType::I8 | DType::Bool | DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => {
+            put(int32.map(|v| *v as u8))
+        }
+        other => {
+            return Err(Error::new(
+                Code::OnnxUnsupported,
+                format!("elements of type {other} in typed fields"),
+            ));
+        }
+    })
+}

@@ -1,0 +1,9 @@
+//! Small models, written with the messages of the format, imported and run by the reference interpreter.
+#![allow(clippy::unwrap_used)]
+
+mod control;
+mod files;
+mod hostile;
+mod model;
+mod operators;
+mod shapes;

@@ -1,0 +1,186 @@
+//! Shapes: symbols from names, and shape arithmetic that leaves nothing in the graph.
+
+use crate::model::*;
+use lawson_graph::{Code, DType, HostTensor};
+
+#[test]
+fn named_dimensions_are_shared_and_unnamed_ones_are_not() {
+    let g = graph(
+        vec![input("a", DType::F32, &["batch", "?"]), input("b", DType::F32, &["batch", "1"])],
+        &[],
+        vec![node("Add", "a b", "y")],
+        "y",
+    );
+    let graph = import_graph(g).unwrap();
+    assert_eq!(graph.ty(graph.outputs()[0].value).to_string(), "f32[batch, a_1]");
+    assert_eq!(graph.outputs()[0].name, "y");
+}
+
+#[test]
+fn an_expression_of_names_is_one_only_if_it_can_be_solved() {
+    let g = |dim: &str| {
+        let inputs = vec![input("a", DType::F32, &["past"]), input("b", DType::F32, &[dim])];
+        let graph = import_graph(graph(inputs, &[], vec![node("Neg", "b", "y")], "y")).unwrap();
+        graph.ty(graph.outputs()[0].value).to_string()
+    };
+    assert_eq!(g("past + 1"), "f32[past + 1]");
+    assert_eq!(g("batch-size"), "f32['batch-size']");
+}
+
+#[test]
+fn a_reshape_to_a_computed_shape_leaves_one_node() {
+    // [N, S, 6] → [N, S, 2, 3], by way of the shape of x.
+    let nodes = vec![
+        node("Shape", "x", "shape"),
+        node("Gather", "shape zero", "n").int("axis", 0),
+        node("Gather", "shape one", "s").int("axis", 0),
+        node("Unsqueeze", "n axis", "n1"),
+        node("Unsqueeze", "s axis", "s1"),
+        node("Concat", "n1 s1 rest", "target").int("axis", 0),
+        node("Reshape", "x target", "y"),
+    ];
+    let constants = [
+        ("zero", HostTensor::scalar(0i64)),
+        ("one", HostTensor::scalar(1i64)),
+        ("axis", host(&[1], &[0i64])),
+        ("rest", host(&[2], &[2i64, -1])),
+    ];
+    let g =
+        import_graph(graph(vec![input("x", DType::F32, &["N", "S", "6"])], &constants, nodes, "y")).unwrap();
+    assert_eq!(ops(&g), ["reshape"]);
+    assert_eq!(g.ty(g.outputs()[0].value).to_string(), "f32[N, S, 2, 3]");
+}
+
+#[test]
+fn arithmetic_and_choice_on_dimensions() {
+    // y = x reshaped to [where(N*2 == N, 7, N*4/2), 3], with x: [N, 6]
+    let nodes = vec![
+        node("Shape", "x", "n").int("start", 0).int("end", 1),
+        node("Mul", "n two", "n2"),
+        node("Equal", "n2 n", "same"),
+        node("Mul", "n2 two", "n4"),
+        node("Div", "n4 two", "half"),
+        node("Where", "same seven half", "rows"),
+        node("Concat", "rows three", "target").int("axis", 0),
+        node("Reshape", "x target", "y"),
+    ];
+    let v = |i: i64| host(&[1], &[i]);
+    let constants = [("two", v(2)), ("seven", v(7)), ("three", v(3))];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N", "6"])], &constants, nodes, "y")).unwrap();
+    assert_eq!(g.ty(g.outputs()[0].value).to_string(), "f32[2*N, 3]");
+    assert_eq!(ops(&g), ["reshape"]);
+}
+
+#[test]
+fn dimensions_become_data_where_an_operator_needs_them() {
+    let nodes = vec![
+        node("Shape", "x", "shape"),
+        node("Cast", "shape", "f").int("to", 1),
+        node("Mul", "f half", "y"),
+    ];
+    let constants = [("half", HostTensor::scalar(0.5f32))];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N", "3"])], &constants, nodes, "y")).unwrap();
+    let y = eval(&g, &[host(&[4, 3], &[0f32; 12])]).remove(0);
+    assert_eq!(y.to_vec::<f32>().unwrap(), [2.0, 1.5]);
+}
+
+#[test]
+fn a_range_and_an_expand_follow_a_symbol() {
+    let nodes = vec![
+        node("Shape", "x", "shape"),
+        node("Squeeze", "shape", "n"),
+        node("Range", "zero n one", "r"),
+        node("Unsqueeze", "r axis", "column"),
+        node("Concat", "shape two", "target").int("axis", 0),
+        node("Expand", "column target", "y"),
+    ];
+    let constants = [
+        ("zero", HostTensor::scalar(0i64)),
+        ("one", HostTensor::scalar(1i64)),
+        ("axis", host(&[1], &[1i64])),
+        ("two", host(&[1], &[2i64])),
+    ];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N"])], &constants, nodes, "y")).unwrap();
+    assert_eq!(g.ty(g.outputs()[0].value).to_string(), "i64[N, 2]");
+    let y = eval(&g, &[host(&[3], &[0f32; 3])]).remove(0);
+    assert_eq!(y.to_vec::<i64>().unwrap(), [0, 0, 1, 1, 2, 2]);
+}
+
+#[test]
+fn slices_of_symbolic_axes_are_clamped_by_the_facts() {
+    let slice = |start: i64, end: i64| {
+        let v = |i: i64| host(&[1], &[i]);
+        let g = graph(
+            vec![input("x", DType::F32, &["N"])],
+            &[("s", v(start)), ("e", v(end))],
+            vec![node("Slice", "x s e", "y")],
+            "y",
+        );
+        let g = import_graph(g).unwrap();
+        (g.ty(g.outputs()[0].value).to_string(), g)
+    };
+    assert_eq!(slice(0, i64::MAX).0, "f32[N]");
+    assert_eq!(slice(1, i64::MAX).0, "f32[N - 1]");
+    assert_eq!(slice(0, -1).0, "f32[N - 1]");
+    assert_eq!(slice(-1, i64::MAX).0, "f32[1]");
+    let last = eval(&slice(-1, i64::MAX).1, &[host(&[3], &[1f32, 2.0, 3.0])]).remove(0);
+    assert_eq!(last.to_vec::<f32>().unwrap(), [3.0]);
+}
+
+#[test]
+fn an_input_can_be_fixed() {
+    let g = graph(
+        vec![input("x", DType::F32, &["6"]), input("shape", DType::I64, &["2"])],
+        &[],
+        vec![node("Reshape", "x shape", "y")],
+        "y",
+    );
+    let model = model(18, g);
+    let refused = import(&model).unwrap_err();
+    assert!(refused.to_string().contains("computed when the model runs"), "{refused}");
+    let fixed = [("shape".to_string(), host(&[2], &[2i64, 3]))].into();
+    let options = lawson_onnx::ImportOptions { fixed, ..Default::default() };
+    let graph = lawson_onnx::from_bytes(encode(&model), &options).unwrap();
+    assert_eq!(graph.inputs().len(), 1);
+    assert_eq!(graph.ty(graph.outputs()[0].value).to_string(), "f32[2, 3]");
+    let wrong = |name: &str, t: HostTensor| {
+        let options =
+            lawson_onnx::ImportOptions { fixed: [(name.to_string(), t)].into(), ..Default::default() };
+        lawson_onnx::from_bytes(encode(&model), &options).unwrap_err().code()
+    };
+    assert_eq!(wrong("size", host(&[2], &[2i64, 3])), Code::UnknownName);
+    assert_eq!(wrong("shape", host(&[2], &[2i32, 3])), Code::InputType);
+    assert_eq!(wrong("shape", host(&[3], &[1i64, 2, 3])), Code::InputType);
+}
+
+#[test]
+fn a_precondition_of_the_model_becomes_a_fact_that_runs_are_checked_for() {
+    let inputs = vec![input("a", DType::F32, &["N", "2"]), input("b", DType::F32, &["M", "2"])];
+    let g = import_graph(graph(inputs, &[], vec![node("Add", "a b", "y")], "y")).unwrap();
+    let one = host(&[1, 2], &[1f32, 2.0]);
+    assert_eq!(eval(&g, &[one.clone(), one.clone()])[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
+    let two = host(&[2, 2], &[0f32; 4]);
+    let error = lawson_graph::interp::run(&g, &[one.into(), two.into()], &Default::default()).unwrap_err();
+    assert_eq!(error.code(), Code::Binding);
+    // What can never be equal is an error at once.
+    let inputs = vec![input("a", DType::F32, &["N", "2"]), input("b", DType::F32, &["N", "3"])];
+    assert!(import_graph(graph(inputs, &[], vec![node("Add", "a b", "y")], "y")).is_err());
+}
+
+#[test]
+fn halves_that_are_doubled_again_fit_what_they_came_from() {
+    let nodes = vec![
+        node("MaxPool", "x", "half").ints("kernel_shape", &[2]).ints("strides", &[2]),
+        node("Resize", "half - scales", "again")
+            .text("coordinate_transformation_mode", "asymmetric")
+            .text("nearest_mode", "floor"),
+        node("Concat", "x again", "y").int("axis", 1),
+    ];
+    let constants = [("scales", host(&[3], &[1f32, 1.0, 2.0]))];
+    let inputs = vec![input("x", DType::F32, &["1", "1", "L"])];
+    let g = import_graph(graph(inputs, &constants, nodes, "y")).unwrap();
+    let y = eval(&g, &[host(&[1, 1, 4], &[1f32, 2.0, 3.0, 4.0])]).remove(0);
+    assert_eq!(y.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 2.0, 2.0, 4.0, 4.0]);
+    let odd = host(&[1, 1, 3], &[0f32; 3]);
+    assert!(lawson_graph::interp::run(&g, &[odd.into()], &Default::default()).is_err());
+}
