@@ -8,7 +8,6 @@ struct Parameters {
 @group(0) @binding(0) var<uniform> parameters: Parameters;
 fn pin(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.pin); }
 fn apart(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.apart); }
-fn float_of(bits: u32) -> f32 { return bitcast<f32>(bits ^ parameters.pin); }
 fn f32_add(a: f32, b: f32) -> f32 { return pin(a + apart(b)); }
 fn f32_div(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
 @group(0) @binding(1) var<storage, read> b0_x: array<f32>;

@@ -16,7 +16,6 @@ struct Parameters {
 @group(0) @binding(0) var<uniform> parameters: Parameters;
 fn pin(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.pin); }
 fn apart(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.apart); }
-fn float_of(bits: u32) -> f32 { return bitcast<f32>(bits ^ parameters.pin); }
 fn f32_is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn f32_key(x: f32) -> i32 {
   let b = bitcast<i32>(x);
@@ -44,15 +43,15 @@ fn launch_0(
   let total: i32 = parameters.p2 * parameters.p3;
   let members = i32(groups.x * 64u);
   for (var turn = i32(id.x); turn < total; turn += members) {
-    let a1_j: i32 = 0 + (turn % parameters.p3) * 1;
-    let a0_i: i32 = 0 + ((turn) / parameters.p3) * 1;
-    let v0: f32 = b0_x[a0_i + (a1_j * parameters.p0)];
+    let a1_j: i32 = turn % parameters.p3;
+    let a0_i: i32 = turn / parameters.p3;
+    let v0: f32 = b0_x[a0_i + a1_j * parameters.p0];
     let v1: f32 = b1_row[a1_j];
     let v2: f32 = f32_mul(v0, v1);
     let v3: f32 = b2_column[a0_i];
     let v4: f32 = f32_sub(v2, v3);
     let v5: f32 = 0.0f;
     let v6: f32 = f32_max(v4, v5);
-    b3_y[(a0_i * parameters.p1) + a1_j] = v6;
+    b3_y[a0_i * parameters.p1 + a1_j] = v6;
   }
 }

@@ -36,7 +36,7 @@ fn launch_0(
   let total: i32 = parameters.p0;
   let members = i32(groups.x * 64u);
   for (var turn = i32(id.x); turn < total; turn += members) {
-    let a0_i: i32 = 0 + (turn) * 1;
+    let a0_i: i32 = turn;
     let v0: i32 = b0_x[a0_i];
     let v1: i32 = i32(7);
     let v2: i32 = i32_div(v0, v1);

@@ -17,11 +17,11 @@ fn launch_0(
   let total: i32 = 11;
   let members = i32(groups.x * 64u);
   for (var turn = i32(id.x); turn < total; turn += members) {
-    let a0_i: i32 = 0 + (turn) * 1;
+    let a0_i: i32 = turn;
     let v0: f32 = float_of(0xff800000u);
     var r0: f32 = v0;
-    if ((a0_i * (-1)) + 8 >= 0 && (a0_i * (-1)) + 8 < 6) {
-      let v1: f32 = b0_x[(a0_i * (-1)) + 8];
+    if (a0_i * (-1) + 8 >= 0 && a0_i * (-1) + 8 < 6) {
+      let v1: f32 = b0_x[a0_i * (-1) + 8];
       r0 = v1;
     }
     let v2: f32 = r0;

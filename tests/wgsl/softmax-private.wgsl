@@ -115,16 +115,16 @@ fn launch_0(
   let total: i32 = parameters.p0;
   let members = i32(groups.x * 64u);
   for (var turn = i32(id.x); turn < total; turn += members) {
-    let a0_i: i32 = 0 + (turn) * 1;
+    let a0_i: i32 = turn;
     let v0: f32 = float_of(0xff800000u);
     var r0: f32 = v0;
     let v1: f32 = 0.0f;
     var r1: f32 = v1;
     for (var a1_k: i32 = 0; a1_k < 64; a1_k += 1) {
-      let v2: f32 = b0_x[(a0_i * 64) + a1_k];
+      let v2: f32 = b0_x[a0_i * 64 + a1_k];
       s2_row[a1_k] = v2;
       let v3: f32 = r0;
-      let v4: f32 = b0_x[(a0_i * 64) + a1_k];
+      let v4: f32 = b0_x[a0_i * 64 + a1_k];
       let v5: f32 = f32_greater(v3, v4);
       let v6: f32 = r1;
       let v7: f32 = f32_sub(v3, v5);
@@ -143,7 +143,7 @@ fn launch_0(
       let v16: f32 = m_exp(v15);
       let v17: f32 = r1;
       let v18: f32 = f32_div(v16, v17);
-      b1_y[(a0_i * 64) + a2_o] = v18;
+      b1_y[a0_i * 64 + a2_o] = v18;
     }
   }
 }

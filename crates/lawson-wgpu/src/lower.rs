@@ -254,6 +254,13 @@ impl Lower<'_> {
             axes.push(Span { axis: f.axis, begin: begin.clone(), end: end.clone(), step: f.step });
             entered.push(self.scope.enter(f));
         }
+        // What never runs may divide by the size of nothing, which a compiler of shaders refuses to read.
+        if axes.iter().any(|s| s.count().is(0)) {
+            while let Some(left) = entered.pop() {
+                self.scope.leave(left);
+            }
+            return Ok(());
+        }
         let launch = self.launches.len();
         self.launches.push(Launch { entry: format!("launch_{launch}"), axes });
         self.emit.codes.push(OpCode::Entry { launch });
@@ -321,6 +328,11 @@ impl Lower<'_> {
         }
         let begin = self.parameters.word(&self.scope, &f.begin);
         let end = self.parameters.word(&self.scope, &f.end);
+        if let (Word::Const(begin), Word::Const(end)) = (&begin, &end)
+            && begin >= end
+        {
+            return Ok(());
+        }
         self.emit.codes.push(OpCode::Loop { axis: f.axis, begin, end, step: f.step });
         let left = self.scope.enter(f);
         self.block(&f.body)?;

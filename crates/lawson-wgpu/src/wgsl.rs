@@ -388,6 +388,8 @@ impl Dialect<'_> {
                 out
             }
             Word::Product(a, b) => format!("{} * {}", self.factor(a), self.factor(b)),
+            // Only what never runs divides by 0; a shader may not even say so.
+            Word::Div(_, d, _) | Word::Mod(_, d, _) if matches!(**d, Word::Const(c) if c < 1) => "0".into(),
             Word::Div(a, d, Sign::NonNegative) => format!("{} / {}", self.factor(a), self.factor(d)),
             Word::Mod(a, d, Sign::NonNegative) => format!("{} % {}", self.factor(a), self.factor(d)),
             Word::Div(a, d, Sign::Any) => self.function("word_div", a, d),

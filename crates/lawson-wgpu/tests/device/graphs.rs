@@ -4,7 +4,9 @@ use crate::support::{gpu, run};
 use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson_graph::{Bindings, Graph, HostTensor, Op, Symbol, Value, interp};
 use lawson_kernel::Group;
+use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::lower::{Blocks, Lowered, Options, Rows, attention, lower_with};
+use lawson_kernel::machine::Machine;
 use lawson_opt::Pipeline;
 
 fn parse(text: &str) -> Graph {
@@ -43,8 +45,16 @@ fn on_device(graph: &Graph, lowered: &Lowered, bindings: &Bindings, inputs: &[Va
     graph.outputs().iter().map(|o| value(&o.value)).collect()
 }
 
-/// Checks a kernel of a whole graph with tame and wild elements, for these sizes of symbols.
+/// Checks a kernel of a whole graph, as it was lowered and as a processor would have it scheduled.
 fn check(graph: &Graph, lowered: &Lowered, sizes: &[(&str, i64)], slack: f64) {
+    check_kernel(graph, lowered, sizes, slack);
+    let mut scheduled = lowered.clone();
+    choose(&mut scheduled.kernel, &Machine::default(), &Freedom::default()).unwrap();
+    check_kernel(graph, &scheduled, sizes, slack);
+}
+
+/// Checks a kernel with tame and wild elements, for these sizes of symbols.
+fn check_kernel(graph: &Graph, lowered: &Lowered, sizes: &[(&str, i64)], slack: f64) {
     let mut rng = Rng::new(7);
     let mut known = Bindings::new();
     for (name, size) in sizes {

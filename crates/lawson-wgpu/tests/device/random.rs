@@ -3,15 +3,17 @@
 use crate::support::{gpu, run};
 use lawson_graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson_graph::{Code, interp};
+use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::eval;
 use lawson_kernel::lower::run_steps;
+use lawson_kernel::machine::Machine;
 
 #[test]
 fn random_graphs_run_node_by_node_as_on_the_interpreter() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
     let (mut here, mut elsewhere, mut compared, mut undetermined) = (0, 0, 0, 0);
-    for seed in 0..150 {
+    for seed in 0..200 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         let mut rng = Rng::new(seed);
         let bindings = random_bindings(&mut rng, &graph, 6).unwrap();
@@ -19,7 +21,12 @@ fn random_graphs_run_node_by_node_as_on_the_interpreter() {
         let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
         let oracle = interp::run_bounded(&graph, &inputs, &options).unwrap();
         let results = run_steps(&graph, &inputs, &options, |lowered, symbols, buffers| {
-            match run(gpu(), &lowered.kernel, symbols, buffers) {
+            let mut kernel = lowered.kernel.clone();
+            if seed % 4 >= 2 {
+                // As a processor would have it, with tiles, jams and vectors.
+                choose(&mut kernel, &Machine::default(), &Freedom::default())?;
+            }
+            match run(gpu(), &kernel, symbols, buffers) {
                 Err(e) if e.code() == Code::NotEmitted => {
                     assert!(e.message().starts_with("op codes have no "), "{e}");
                     elsewhere += 1;
