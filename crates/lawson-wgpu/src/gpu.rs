@@ -64,10 +64,12 @@ impl Gpu {
     /// The device that the system prefers; software counts as one.
     pub fn new() -> Result<Gpu> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapter = wait(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).map_err(|e| {
-            failed(format!("no adapter was found: {e}"))
-                .help("install a Vulkan driver; on Debian, `mesa-vulkan-drivers` has one that needs no GPU")
-        })?;
+        let adapter =
+            wait(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).map_err(|e| {
+                failed(format!("no adapter was found: {e}")).help(
+                    "install a Vulkan driver; on Debian, `mesa-vulkan-drivers` has one that needs no GPU",
+                )
+            })?;
         let limits = adapter.limits();
         let capabilities = Capabilities {
             workgroup: 64.min(limits.max_compute_workgroup_size_x).max(1),
@@ -122,8 +124,9 @@ impl Gpu {
         let errors = [wait(internal.pop()), wait(memory.pop()), wait(validation.pop())];
         match errors.into_iter().flatten().next() {
             None => Ok(made),
-            Some(e) => Err(failed(format!("`{}` refused {what}: {e}", self.name))
-                .help("a smaller kernel may be accepted; if the shader is at fault, that is a bug in Lawson")),
+            Some(e) => Err(failed(format!("`{}` refused {what}: {e}", self.name)).help(
+                "a smaller kernel may be accepted; if the shader is at fault, that is a bug in Lawson",
+            )),
         }
     }
 
@@ -157,9 +160,10 @@ impl Gpu {
                 label: Some(&kernel.name),
                 source: wgpu::ShaderSource::Wgsl(text.into()),
             });
-            let layout = self
-                .device
-                .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+            let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: None,
+                entries: &entries,
+            });
             let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: None,
                 bind_group_layouts: &[Some(&layout)],
@@ -182,12 +186,7 @@ impl Gpu {
 
     /// Runs a kernel on its inputs and outputs, which are those of its buffers that are not scratch, in order, each with as
     /// many bytes as its layout takes.
-    pub fn run(
-        &self,
-        compiled: &Compiled,
-        symbols: &[(Symbol, i64)],
-        buffers: &mut [Vec<u8>],
-    ) -> Result<()> {
+    pub fn run(&self, compiled: &Compiled, symbols: &[(Symbol, i64)], buffers: &mut [Vec<u8>]) -> Result<()> {
         let bound = compiled.listing.bind(symbols)?;
         self.check(compiled, symbols, buffers)?;
         let members = self.members(&bound);
@@ -204,7 +203,8 @@ impl Gpu {
     fn check(&self, compiled: &Compiled, symbols: &[(Symbol, i64)], buffers: &[Vec<u8>]) -> Result<()> {
         let (kernel, wanted) = (&compiled.listing.kernel, compiled.given.len());
         if wanted != buffers.len() {
-            let message = format!("kernel `{kernel}` has {wanted} inputs and outputs, {} came", buffers.len());
+            let message =
+                format!("kernel `{kernel}` has {wanted} inputs and outputs, {} came", buffers.len());
             return Err(failed(message).help("give one for each buffer that is not scratch"));
         }
         let value_of = |s: &Symbol| symbols.iter().find(|(name, _)| name == s).map(|(_, v)| *v);
@@ -216,8 +216,10 @@ impl Gpu {
             };
             if expected != bytes.len() {
                 let (name, came) = (&given.name, bytes.len());
-                return Err(failed(format!("`{name}` of kernel `{kernel}` takes {expected} bytes, {came} came"))
-                    .help("give as many bytes as the layout takes"));
+                return Err(failed(format!(
+                    "`{name}` of kernel `{kernel}` takes {expected} bytes, {came} came"
+                ))
+                .help("give as many bytes as the layout takes"));
             }
             let limit = self.capabilities.max_buffer_bytes;
             if bytes.len() as u64 > limit {

@@ -68,8 +68,9 @@ impl Listing {
     }
 
     fn too_large(&self, what: &str) -> Error {
-        self.refused(format!("{what} does not fit in 32 bits"))
-            .help("indices are words of 32 bits on this target; split the tensor, or run it on another target")
+        self.refused(format!("{what} does not fit in 32 bits")).help(
+            "indices are words of 32 bits on this target; split the tensor, or run it on another target",
+        )
     }
 }
 

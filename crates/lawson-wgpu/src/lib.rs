@@ -35,6 +35,5 @@ mod value;
 pub mod wgsl;
 mod word;
 
-
 pub use gpu::Gpu;
 pub use opcode::{Capabilities, Fused, Listing, OpCode};

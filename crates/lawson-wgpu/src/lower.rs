@@ -46,8 +46,9 @@ pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
         DType::U32 => Ty::U32,
         DType::Bool => Ty::Bool,
         other => {
-            return Err(refused(kernel, format!("op codes have no {other}"))
-                .help("f32, i32, u32 and bool are there; insert a `cast`, or run this part on another target"));
+            return Err(refused(kernel, format!("op codes have no {other}")).help(
+                "f32, i32, u32 and bool are there; insert a `cast`, or run this part on another target",
+            ));
         }
     })
 }
@@ -248,8 +249,13 @@ impl Lower<'_> {
         for f in chain {
             let (Some(begin), Some(end)) = (f.begin.as_dim(), f.end.as_dim()) else {
                 let name = &self.kernel.axis(f.axis).name;
-                return Err(refused(self.kernel, format!("the bounds of the outermost loop `{name}` mention axes"))
-                    .help("the first parallel loop stands at the root, so its bounds are numbers or parameters"));
+                return Err(refused(
+                    self.kernel,
+                    format!("the bounds of the outermost loop `{name}` mention axes"),
+                )
+                .help(
+                    "the first parallel loop stands at the root, so its bounds are numbers or parameters",
+                ));
             };
             axes.push(Span { axis: f.axis, begin: begin.clone(), end: end.clone(), step: f.step });
             entered.push(self.scope.enter(f));
@@ -287,8 +293,7 @@ impl Lower<'_> {
                     }
                     let outer = self.states[acc.0 as usize].replace(vars);
                     self.block(body)?;
-                    self.results[acc.0 as usize] =
-                        std::mem::replace(&mut self.states[acc.0 as usize], outer);
+                    self.results[acc.0 as usize] = std::mem::replace(&mut self.states[acc.0 as usize], outer);
                     known.push(*acc);
                 }
                 Node::Step { acc, values } => {
@@ -323,8 +328,11 @@ impl Lower<'_> {
     fn each(&mut self, f: &For) -> Result<()> {
         if f.step < 1 || self.kernel.axis(f.axis).derived.is_some() {
             let name = &self.kernel.axis(f.axis).name;
-            return Err(refused(self.kernel, format!("a loop over `{name}` in steps below 1, or a derived axis"))
-                .help("loops run upwards over axes of their own"));
+            return Err(refused(
+                self.kernel,
+                format!("a loop over `{name}` in steps below 1, or a derived axis"),
+            )
+            .help("loops run upwards over axes of their own"));
         }
         let begin = self.parameters.word(&self.scope, &f.begin);
         let end = self.parameters.word(&self.scope, &f.end);

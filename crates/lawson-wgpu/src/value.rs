@@ -5,8 +5,8 @@
 use crate::lower::{Lower, refused, ty_of};
 use crate::math::{binary_function, expansion, unary_function};
 use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, Test, Ty, ValueId};
-use lawson_graph::{DType, Result};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
+use lawson_graph::{DType, Result};
 use lawson_kernel::{AccId, Expr, ExprId, Extremum, Load, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 

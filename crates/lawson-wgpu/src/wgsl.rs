@@ -48,7 +48,9 @@ pub fn text(listing: &Listing) -> String {
 
 /// A name for a comment: one line of it, with nothing that could end the comment.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c })
+        .collect()
 }
 
 /// A name with only what an identifier may have.
@@ -280,9 +282,8 @@ impl Dialect<'_> {
     }
 
     fn op(&mut self, op: &Op) -> String {
-        let listed = |values: &[ValueId]| {
-            values.iter().map(ValueId::to_string).collect::<Vec<_>>().join(", ")
-        };
+        let listed =
+            |values: &[ValueId]| values.iter().map(ValueId::to_string).collect::<Vec<_>>().join(", ");
         match op {
             Op::Literal(Literal::F32(bits)) => self.float(*bits),
             Op::Literal(Literal::I32(v)) => format!("i32({v})"),

@@ -101,7 +101,11 @@ fn functions_of_one_float_keep_their_promise() {
         let (error, x, y) = worst(gpu(), kind);
         println!("{}: {error:.3} of {}", function.name(), function.max_ulp());
         if error > function.max_ulp() {
-            broken.push(format!("{}({x:e}) is {y:e}: {error:.3} units, not {}", function.name(), function.max_ulp()));
+            broken.push(format!(
+                "{}({x:e}) is {y:e}: {error:.3} units, not {}",
+                function.name(),
+                function.max_ulp()
+            ));
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
@@ -110,7 +114,9 @@ fn functions_of_one_float_keep_their_promise() {
 /// The error of a product is there to be seen, whether the device rounds once or the text puts it together.
 #[test]
 fn a_product_that_must_be_rounded_once_is() {
-    let probe = on_device(gpu(), &[(1.0 + 2f32.powi(-12), -1.0 - 2f32.powi(-11))], |k, a, b| k.add(Expr::Fma(a, a, b)));
+    let probe = on_device(gpu(), &[(1.0 + 2f32.powi(-12), -1.0 - 2f32.powi(-11))], |k, a, b| {
+        k.add(Expr::Fma(a, a, b))
+    });
     let expected = if gpu().capabilities().fused == Fused::Once { 2f32.powi(-24) } else { 0.0 };
     assert_eq!(probe, [expected]);
     // Both are far off where a product's error is lost.
@@ -124,7 +130,8 @@ fn a_product_that_must_be_rounded_once_is() {
 #[test]
 fn powers_and_angles_keep_their_promise() {
     let mut rng = lawson_graph::random::Rng::new(11);
-    let special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e30, -7.5];
+    let special =
+        [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e30, -7.5];
     let mut pairs: Vec<(f32, f32)> = special.iter().flat_map(|a| special.map(|b| (*a, b))).collect();
     for _ in 0..20_000 {
         let a = (rng.unit() * 40.0 - 20.0).exp() as f32;

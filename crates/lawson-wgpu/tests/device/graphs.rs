@@ -181,7 +181,8 @@ fn rows_of_softmax_and_layer_norm() {
 
 #[test]
 fn chains_of_layers_over_blocks_of_rows() {
-    let text = "graph @g(%x: f32[N, 6], %v: f32[6, 6], %a: f32[6], %w: f32[6, 6], %b: f32[6]) -> (y: f32[N, 6]) {
+    let text =
+        "graph @g(%x: f32[N, 6], %v: f32[6, 6], %a: f32[6], %w: f32[6, 6], %b: f32[6]) -> (y: f32[N, 6]) {
                   %h = linear %x, %v, %a
                   %r = relu %h
                   %k = linear %r, %w, %b
