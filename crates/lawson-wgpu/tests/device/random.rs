@@ -13,7 +13,7 @@ fn random_graphs_run_node_by_node_as_on_the_interpreter() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
     let (mut here, mut elsewhere, mut compared, mut undetermined) = (0, 0, 0, 0);
-    for seed in 0..200 {
+    for seed in 0..100 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         let mut rng = Rng::new(seed);
         let bindings = random_bindings(&mut rng, &graph, 6).unwrap();
