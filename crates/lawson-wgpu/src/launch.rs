@@ -48,7 +48,13 @@ impl Listing {
             for span in &launch.axes {
                 total = total.saturating_mul(i64::from(evaluate(&span.count())?));
             }
-            let total = i32::try_from(total).map_err(|_| self.too_large("the number of iterations"))?;
+            // A member counts on by the number of members until it has passed the last iteration.
+            let members =
+                i64::from(self.capabilities.workgroup) * i64::from(self.capabilities.max_workgroups);
+            let total = i32::try_from(total)
+                .ok()
+                .filter(|t| i64::from(*t) + members <= WORD.1)
+                .ok_or_else(|| self.too_large("the number of iterations"))?;
             iterations.push(total.unsigned_abs());
         }
         let spilled = evaluate(&self.spilled)?.unsigned_abs();
@@ -195,8 +201,8 @@ impl Bounds<'_> {
 mod tests {
     use crate::{Capabilities, Listing};
     use lawson_graph::{DType, Dim, Facts, Symbol};
-    use lawson_kernel::build::{for_each, store};
-    use lawson_kernel::{Index, Kernel};
+    use lawson_kernel::build::{for_each, loop_of, store};
+    use lawson_kernel::{Index, Kernel, Kind};
 
     /// `y[i] = x[i·M / M]` for `i` below `N`.
     fn listing() -> Listing {
@@ -222,6 +228,21 @@ mod tests {
         assert!(error.contains("an index does not fit in 32 bits"), "{error}");
         let error = bind(1 << 32, 1).unwrap_err();
         assert!(error.contains("the dimension N does not fit in 32 bits"), "{error}");
+    }
+
+    #[test]
+    fn more_iterations_than_a_member_can_count_are_refused() {
+        let mut k = Kernel::new("many", Facts::new());
+        let y = k.output("y", DType::F32, &[]);
+        let (i, j) = (k.add_axis("i"), k.add_axis("j"));
+        let zero = k.f32(0.0);
+        let inner = loop_of(j, 0, 32, 1, Kind::Parallel, vec![store(y, vec![], zero)]);
+        k.body = vec![loop_of(i, 0, Dim::symbol("N"), 1, Kind::Parallel, vec![inner])];
+        let listing = Listing::of(&k, &Capabilities::default()).unwrap();
+        let bind = |n| listing.bind(&[(Symbol::new("N"), n)]).map(|b| b.iterations);
+        assert_eq!(bind(1 << 20).unwrap(), [1 << 25]);
+        let error = bind((1 << 26) - 1).unwrap_err();
+        assert!(error.message().contains("the number of iterations does not fit"), "{error}");
     }
 
     #[test]

@@ -109,7 +109,8 @@ impl Listing {
 /// Declares buffers and scratch; gives how many words of scratch a member has in memory.
 fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>) -> Result<Dim> {
     let mut binding = 0;
-    let mut private = capabilities.private_bytes / 4;
+    // One word is the member's number.
+    let mut private = (capabilities.private_bytes / 4).saturating_sub(1);
     let mut spilled = Dim::ZERO;
     for (id, buffer) in kernel.buffers.iter().enumerate() {
         let (memory, name) = (MemoryId(id as u32), buffer.name.clone());

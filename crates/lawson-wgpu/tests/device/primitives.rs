@@ -6,7 +6,10 @@ use lawson_graph::{DType, Dim, Facts};
 use lawson_kernel::build::{loop_of, store};
 use lawson_kernel::{BufferId, Expr, ExprId, Extremum, Kernel, Kind};
 
-const FLOATS: [f32; 26] = [
+const FLOATS: [f32; 29] = [
+    1e-40,
+    -1e-45,
+    3.5e-38,
     0.0,
     -0.0,
     1.0,
