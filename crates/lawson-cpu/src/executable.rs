@@ -281,6 +281,11 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Instance {
+    /// What it runs.
+    pub fn executable(&self) -> &Arc<Executable> {
+        &self.executable
+    }
+
     /// Runs the plan once, on the bytes of the inputs and outputs in order. Allocates nothing.
     pub fn run<'a>(
         &mut self,

@@ -48,6 +48,13 @@ pub enum Refused {
         /// The name of the value.
         value: String,
     },
+    /// A value that would have to be kept in scratch, but may be of any size.
+    Unbounded {
+        /// The name of the value.
+        value: String,
+        /// Its type.
+        ty: String,
+    },
     /// Nothing is computed, or more than one kernel should hold.
     Size {
         /// How many nodes.
@@ -121,6 +128,10 @@ impl fmt::Display for Refused {
             Refused::Halo { value } => write!(
                 f,
                 "`%{value}` would be kept in scratch, but is read at places that move with the loops around it"
+            ),
+            Refused::Unbounded { value, ty } => write!(
+                f,
+                "`%{value}: {ty}` would be kept in scratch, whose size must be known: a fact could bound it"
             ),
             Refused::Size { nodes } => {
                 write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")

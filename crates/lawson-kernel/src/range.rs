@@ -2,14 +2,14 @@
 //!
 //! [`Scope`] holds, for every axis whose loop is entered, the interval of its values and a number that divides them
 //! all. That is enough to simplify almost every quotient and remainder that layouts and reshapes bring in. What
-//! intervals cannot show, because parameters are involved, is left to the prover of the graph level: every axis
-//! becomes a symbol with facts about it.
+//! intervals cannot show, because parameters are involved, is left to `range/prove.rs`.
+
+mod prove;
 
 use crate::expr::Condition;
 use crate::index::{Atom, Index};
-use crate::tree::{AxisId, For, Kernel, Node};
-use lawson_graph::{Dim, Fact, Facts, Relation, Symbol};
-use std::collections::BTreeSet;
+use crate::tree::{AxisId, For, Kernel};
+use lawson_graph::Dim;
 
 /// The values that an axis takes: `lo <= value <= hi`, all multiples of `multiple`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +132,7 @@ impl<'k> Scope<'k> {
             if !index.terms().iter().any(minus) {
                 return None;
             }
-            let ends = members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None });
+            let ends = prove::upper_bounds(end);
             ends.into_iter().find_map(|end| Some((index.clone() + *axis - end).as_const()? + 1))
         })
     }
@@ -151,16 +151,17 @@ impl<'k> Scope<'k> {
                 }
             }
             Atom::Mod(_, d) => (Some(0), self.dim_interval(d).1.map(|v| v - 1)),
-            Atom::Min(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
-                let first = acc == (None, None);
-                let low = if first { lo } else { acc.0.zip(lo).map(|(a, b)| a.min(b)) };
-                (low, [acc.1, hi].into_iter().flatten().min())
-            }),
-            Atom::Max(m) => m.iter().map(|i| self.interval(i)).fold((None, None), |acc, (lo, hi)| {
-                let first = acc == (None, None);
-                let high = if first { hi } else { acc.1.zip(hi).map(|(a, b)| a.max(b)) };
-                ([acc.0, lo].into_iter().flatten().max(), high)
-            }),
+            // The least is known to be at least something only if all members are, at most something if one is.
+            Atom::Min(m) => {
+                let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let lo = members.iter().map(|(lo, _)| *lo).collect::<Option<Vec<i64>>>();
+                (lo.and_then(|lo| lo.into_iter().min()), members.iter().filter_map(|(_, hi)| *hi).min())
+            }
+            Atom::Max(m) => {
+                let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let hi = members.iter().map(|(_, hi)| *hi).collect::<Option<Vec<i64>>>();
+                (members.iter().filter_map(|(lo, _)| *lo).max(), hi.and_then(|hi| hi.into_iter().max()))
+            }
         }
     }
 
@@ -318,198 +319,6 @@ impl<'k> Scope<'k> {
         let index = self.simplify(&self.kernel.resolve(&condition.index));
         self.within(&index, &condition.end)
     }
-
-    /// Whether `0 <= index < end` follows from the loops entered, the parameters' facts and these conditions; slower and
-    /// stronger than [`Scope::within`]. Axes must not be negative, which the verifier sees to.
-    pub fn proves_within(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
-        let index = self.simplify(&self.kernel.resolve(index));
-        if self.within(&index, end) == Truth::Always {
-            return true;
-        }
-        // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
-        if let [(Atom::Mod(_, k), c)] = index.terms()
-            && c.is(1)
-            && index.offset().is(0)
-            && k == end
-        {
-            return true;
-        }
-        // 0 <= x/k < end says 0 <= x < k·end.
-        if let [(Atom::Div(x, k), c)] = index.terms()
-            && c.is(1)
-            && index.offset().is(0)
-            && self.kernel.facts.is_nonnegative(k)
-            && self.proves_within(x, &(end.clone() * k.clone()), given)
-        {
-            return true;
-        }
-        let loops = self.bounds.len();
-        if self.at_most_zero(&index.scaled(&Dim::from(-1)), loops, &mut 64)
-            && self.at_most_zero(&(index.clone() + 1 - end.clone()), loops, &mut 64)
-        {
-            return true;
-        }
-        let Some(facts) = self.facts(given) else { return true };
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
-    }
-
-    /// Whether an index is never above 0, by putting bounds for axes, those of the innermost loops first: what is left of a
-    /// loop that is split, and of its tail, cancels out then. `tries` limits how many combinations of bounds are looked at.
-    fn at_most_zero(&self, index: &Index, loops: usize, tries: &mut u32) -> bool {
-        if self.interval(index).1.is_some_and(|hi| hi <= 0) {
-            return true;
-        }
-        let Some(at) = loops.checked_sub(1) else {
-            return index.as_dim().is_some_and(|d| self.kernel.facts.is_nonnegative(&(d.clone() * -1)));
-        };
-        let (axis, begin, end, step) = &self.bounds[at];
-        let term = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis));
-        let Some(c) = term.map(|(_, c)| c.as_const()) else { return self.at_most_zero(index, at, tries) };
-        let Some(c) = c else { return false };
-        let mut without = index.clone();
-        without.add_term(Atom::Axis(*axis), Dim::from(-c));
-        let bounds = if c > 0 {
-            let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
-            upper_bounds(end).into_iter().map(|e| e - last).collect()
-        } else {
-            vec![begin.clone()]
-        };
-        for bound in bounds {
-            if *tries == 0 {
-                return false;
-            }
-            *tries -= 1;
-            let mut put = without.clone();
-            put.add_scaled(&bound, &Dim::from(c));
-            if self.at_most_zero(&self.simplify(&put), at, tries) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
-    pub fn proves_nonnegative(&self, index: &Index) -> bool {
-        let index = self.simplify(&self.kernel.resolve(index));
-        if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
-            return true;
-        }
-        let Some(facts) = self.facts(&[]) else { return true };
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) || self.proves_nonnegative_by_parts(&facts, &value)
-    }
-
-    /// Splits a parameter into `d` times a quotient plus a remainder, for each step `d` of a loop: `N - 6·(N/6)` then is the
-    /// remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind.
-    fn proves_nonnegative_by_parts(&self, facts: &Facts, value: &Dim) -> bool {
-        let mut steps = BTreeSet::new();
-        self.kernel.visit(&mut |node| {
-            if let Node::For(f) = node {
-                steps.insert(f.step);
-            }
-        });
-        let mut symbols = BTreeSet::new();
-        value.visit_symbols(&mut |s| {
-            symbols.insert(s.clone());
-        });
-        let quotient = Dim::symbol("quotient of a parameter");
-        let remainder = Dim::symbol("remainder of a parameter");
-        let attempt = |symbol: &Symbol, d: i64| {
-            let whole = quotient.clone() * d + remainder.clone();
-            let split = |dim: &Dim| dim.substitute(&|s| (s == symbol).then(|| whole.clone()));
-            let mut parts = Facts::new();
-            parts.add(Fact::new(remainder.clone(), Relation::Lt, d)).ok()?;
-            for fact in facts.written() {
-                parts.add(Fact::new(split(&fact.left), fact.relation, split(&fact.right))).ok()?;
-            }
-            Some(parts.is_nonnegative(&split(value)))
-        };
-        let mut pairs = symbols.iter().flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
-        pairs.any(|(symbol, d)| attempt(symbol, d) == Some(true))
-    }
-
-    /// What is known of parameters and axes here; `None` if that contradicts itself, so that nothing is executed here.
-    fn facts(&self, given: &[Condition]) -> Option<Facts> {
-        let mut facts = self.kernel.facts.clone();
-        for (axis, begin, end, step) in &self.bounds {
-            let symbol = Self::as_dim(&Index::axis(*axis));
-            let begin_dim = Self::as_dim(begin);
-            let mut known = Vec::new();
-            for begin in members(begin, |a| if let Atom::Max(m) = a { Some(m) } else { None }) {
-                known.push(Fact::new(symbol.clone(), Relation::Ge, Self::as_dim(&begin)));
-            }
-            for end in members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None }) {
-                let end_dim = Self::as_dim(&end);
-                if *step > 1 && facts.is_multiple(&(end_dim.clone() - begin_dim.clone()), *step) {
-                    known.push(Fact::new(symbol.clone(), Relation::Le, end_dim - *step));
-                } else {
-                    known.push(Fact::new(symbol.clone(), Relation::Lt, end_dim));
-                }
-            }
-            if *step > 1 && facts.is_multiple(&begin_dim, *step) {
-                known.push(Fact::new(symbol.modulo(&Dim::from(*step)), Relation::Eq, 0));
-            }
-            for fact in known {
-                facts.add(fact).ok()?;
-            }
-        }
-        for c in given {
-            let i = self.simplify(&self.kernel.resolve(&c.index));
-            let i = Self::as_dim(&i);
-            facts.add(Fact::new(i.clone(), Relation::Ge, 0)).ok()?;
-            facts.add(Fact::new(i, Relation::Lt, c.end.clone())).ok()?;
-        }
-        Some(facts)
-    }
-
-    /// An index as an expression over symbols, one an axis.
-    fn as_dim(index: &Index) -> Dim {
-        let mut sum = index.offset().clone();
-        for (atom, c) in index.terms() {
-            let value = match atom {
-                Atom::Axis(a) => Dim::symbol(format!("axis {}", a.0)),
-                Atom::Div(i, d) => Self::as_dim(i).floor_div(d),
-                Atom::Mod(i, d) => Self::as_dim(i).modulo(d),
-                Atom::Min(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO),
-                Atom::Max(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO),
-            };
-            sum = sum + value * c.clone();
-        }
-        sum
-    }
-}
-
-/// `axis < min(a, b) + c` says `axis < a + c` and `axis < b + c`; so does a maximum below.
-fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
-    match bound.terms() {
-        [(atom, c)] if c.is(1) => match of(atom) {
-            Some(members) => members.iter().map(|m| m.clone() + bound.offset().clone()).collect(),
-            None => vec![bound.clone()],
-        },
-        _ => vec![bound.clone()],
-    }
-}
-
-/// Indices that are each at least as great as this one, simpler ones last: members of minima, and `x` for `k·(x/k)`.
-fn upper_bounds(index: &Index) -> Vec<Index> {
-    for (atom, c) in index.terms() {
-        let instead: Vec<Index> = match atom {
-            Atom::Min(members) if c.is(1) => members.clone(),
-            Atom::Div(x, k) if c == k && c.as_const().is_some_and(|c| c > 0) => {
-                let mut less = index.clone();
-                less.add_term(atom.clone(), c.clone() * -1);
-                let mut all = vec![index.clone()];
-                all.extend(upper_bounds(&(less + (**x).clone())));
-                return all;
-            }
-            _ => continue,
-        };
-        let mut rest = index.clone();
-        rest.add_term(atom.clone(), Dim::from(-1));
-        return instead.into_iter().flat_map(|m| upper_bounds(&(rest.clone() + m))).collect();
-    }
-    vec![index.clone()]
 }
 
 fn times(a: Option<i64>, c: i64) -> Option<i64> {

@@ -3,7 +3,8 @@
 //! Comes in: values for the inputs, in order or by name; goes out: values of the outputs. Types, sizes and the facts
 //! about them are checked before anything is computed.
 
-use crate::program::{Port, Program};
+use crate::cpu::{CpuSession, Ran};
+use crate::program::{Compiled, Port, Program};
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, nearest};
@@ -13,6 +14,8 @@ use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, neares
 pub struct Session {
     program: Program,
     options: interp::Options,
+    /// What a compiled program runs with, for the sizes of the last run.
+    cpu: Option<CpuSession>,
 }
 
 /// How much a run may use before it is stopped with an error.
@@ -33,7 +36,7 @@ impl Default for Limits {
 
 impl Session {
     pub(crate) fn new(program: Program) -> Session {
-        Session { program, options: interp::Options::default() }
+        Session { program, options: interp::Options::default(), cpu: None }
     }
 
     /// The program.
@@ -107,7 +110,10 @@ impl Session {
             )
             .help(format!("the inputs are: {}", names.join(", "))));
         }
-        interp::run(self.program.graph(), inputs, &self.options)
+        match self.program.code() {
+            Compiled::Reference => interp::run(self.program.graph(), inputs, &self.options),
+            Compiled::Cpu(cpu) => cpu.run_values(self.program.graph(), &mut self.cpu, inputs),
+        }
     }
 
     /// Runs in the caller's memory: reads the inputs there and writes the outputs there. If there is an error,
@@ -135,6 +141,11 @@ impl Session {
                 Code::InputMissing,
                 format!("the program has {} outputs, but there are {} views", ports.len(), outputs.len()),
             ));
+        }
+        if let Compiled::Cpu(cpu) = self.program.code()
+            && cpu.run_views(self.program.graph(), &mut self.cpu, inputs, outputs)? == Ran::Yes
+        {
+            return Ok(());
         }
         let inputs = inputs.iter().map(TensorView::to_tensor).collect::<Result<Vec<_>>>()?;
         let results = self.run(&inputs)?;

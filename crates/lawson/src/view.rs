@@ -74,6 +74,13 @@ impl<'a> TensorView<'a> {
         &self.layout.strides
     }
 
+    /// The elements' bytes, if they are row-major and contiguous.
+    pub(crate) fn contiguous(&self) -> Option<&'a [u8]> {
+        let start = self.layout.offset * self.layout.dtype.bits() / 8;
+        let len = self.layout.dtype.bytes_for(self.layout.count)?;
+        self.layout.is_contiguous().then(|| &self.bytes[start..start + len])
+    }
+
     /// A tensor with a copy of the elements.
     pub fn to_tensor(&self) -> Result<Tensor> {
         let Layout { dtype, sizes, count, .. } = &self.layout;
@@ -122,6 +129,13 @@ impl<'a> TensorViewMut<'a> {
     /// The distance of neighbours along each axis, in elements.
     pub fn strides(&self) -> &[isize] {
         &self.layout.strides
+    }
+
+    /// The elements' bytes, if they are row-major and contiguous.
+    pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
+        let start = self.layout.offset * self.layout.dtype.bits() / 8;
+        let len = self.layout.dtype.bytes_for(self.layout.count)?;
+        self.layout.is_contiguous().then(|| &mut self.bytes[start..start + len])
     }
 
     /// Whether the tensor has this view's dtype and sizes; if not, what differs.
@@ -212,9 +226,13 @@ impl Layout {
     }
 
     fn is_contiguous(&self) -> bool {
-        let expected = row_major_strides(&self.sizes);
-        let axes = self.sizes.iter().zip(&self.strides).zip(expected);
-        self.count == 0 || axes.into_iter().all(|((size, s), e)| *size == 1 || usize::try_from(*s) == Ok(e))
+        let mut expected = 1usize;
+        self.count == 0
+            || self.sizes.iter().zip(&self.strides).rev().all(|(size, s)| {
+                let fits = *size == 1 || usize::try_from(*s) == Ok(expected);
+                expected = expected.saturating_mul(*size);
+                fits
+            })
     }
 
     /// Refuses layouts that are not nested: each axis must step over all that the axes of smaller stride span.

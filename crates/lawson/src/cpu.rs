@@ -1,0 +1,132 @@
+//! Programs on the CPU target: compiling a graph to machine code, and running that in a session.
+
+use crate::view::{TensorView, TensorViewMut};
+use lawson_cpu::executable::{Executable, Instance};
+use lawson_cpu::team::Team;
+use lawson_graph::{Code, DType, Error, Graph, HostTensor, Result, Type, Value, interp};
+use std::sync::Arc;
+
+/// Machine code and the threads that run it.
+pub(crate) struct CpuProgram {
+    pub(crate) executable: Arc<Executable>,
+    team: Team,
+}
+
+/// What a session runs with, made for the sizes of its last run.
+#[derive(Debug)]
+pub(crate) struct CpuSession {
+    inputs: Vec<(DType, Vec<usize>)>,
+    outputs: Vec<(DType, Vec<usize>)>,
+    instance: Instance,
+}
+
+/// Whether a run took place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ran {
+    Yes,
+    /// Some view is not contiguous; the caller must copy.
+    No,
+}
+
+impl CpuProgram {
+    pub(crate) fn compile(graph: &Graph, team: Option<Team>) -> Result<CpuProgram> {
+        if !std::arch::is_x86_feature_detected!("avx512f") || !std::arch::is_x86_feature_detected!("avx512dq")
+        {
+            return Err(Error::new(Code::NotLowered, "this processor has no AVX-512")
+                .help("compile for the reference target"));
+        }
+        let machine = lawson_cpu::host::machine();
+        let plan = lawson_kernel::compile::compile(graph, &machine)?;
+        let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len())?);
+        let team = match team {
+            Some(team) => team,
+            None => {
+                let members = std::thread::available_parallelism().map_or(1, |n| n.get());
+                Team::new(members).map_err(|e| Error::new(Code::Budget, format!("threads: {e}")))?
+            }
+        };
+        Ok(CpuProgram { executable, team })
+    }
+
+    /// Makes the session fit these inputs.
+    fn fit<'s, 'a>(
+        &self,
+        graph: &Graph,
+        session: &'s mut Option<CpuSession>,
+        inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
+    ) -> Result<&'s mut CpuSession> {
+        let fits = |s: &CpuSession| {
+            s.inputs.len() == inputs.len()
+                && s.inputs.iter().zip(inputs.clone()).all(|((d, n), (e, m))| *d == e && *n == m)
+        };
+        if !session.as_ref().is_some_and(fits) {
+            let bindings = interp::bind_sizes(graph, inputs.clone())?;
+            let mut outputs = Vec::new();
+            for o in graph.outputs() {
+                let Type::Tensor(ty) = graph.ty(o.value) else {
+                    return Err(Error::internal("an output that is not a tensor was compiled"));
+                };
+                outputs.push((ty.dtype, bindings.eval_shape(&ty.shape)?));
+            }
+            let instance = self.executable.instance(&bindings, &self.team)?;
+            let inputs = inputs.map(|(d, n)| (d, n.to_vec())).collect();
+            *session = Some(CpuSession { inputs, outputs, instance });
+        }
+        session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
+    }
+
+    pub(crate) fn run_values(
+        &self,
+        graph: &Graph,
+        session: &mut Option<CpuSession>,
+        inputs: &[Value],
+    ) -> Result<Vec<Value>> {
+        let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
+        for v in inputs {
+            let t = v.as_tensor();
+            tensors.push(t.ok_or_else(|| Error::new(Code::InputType, "an input is not a tensor"))?);
+        }
+        let session = self.fit(graph, session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?;
+        let mut results: Vec<Vec<u8>> = session
+            .outputs
+            .iter()
+            .map(|(d, n)| vec![0u8; d.bytes_for(n.iter().product()).unwrap_or(0)])
+            .collect();
+        session
+            .instance
+            .run(tensors.iter().map(|t| &t.bytes()[..]), results.iter_mut().map(Vec::as_mut_slice))?;
+        session
+            .outputs
+            .iter()
+            .zip(results)
+            .map(|((d, n), b)| Ok(HostTensor::from_bytes(*d, n, b)?.into()))
+            .collect()
+    }
+
+    /// Runs on views; allocates nothing if the sizes are those of the last run.
+    pub(crate) fn run_views(
+        &self,
+        graph: &Graph,
+        session: &mut Option<CpuSession>,
+        inputs: &[TensorView<'_>],
+        outputs: &mut [TensorViewMut<'_>],
+    ) -> Result<Ran> {
+        let contiguous = inputs.iter().all(|v| v.contiguous().is_some())
+            && outputs.iter_mut().all(|v| v.contiguous().is_some());
+        if !contiguous {
+            return Ok(Ran::No);
+        }
+        let session = self.fit(graph, session, inputs.iter().map(|v| (v.dtype(), v.sizes())))?;
+        for ((d, n), v) in session.outputs.iter().zip(outputs.iter()) {
+            if *d != v.dtype() || *n != v.sizes() {
+                let found = format!("{}{:?}", v.dtype(), v.sizes());
+                let message = format!("the view is {found}, but the result is {d}{n:?}");
+                return Err(Error::new(Code::InputType, message));
+            }
+        }
+        let given = inputs.iter().filter_map(TensorView::contiguous);
+        let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
+        session.instance.run(given, taken)?;
+        Ok(Ran::Yes)
+    }
+}
