@@ -6,8 +6,7 @@ use lawson_bench::work::matmul;
 
 fn main() -> Result<(), Failure> {
     let options = Options::from_arguments()?;
-    for family in [matmul::square, matmul::shapes, matmul::one_row] {
-        options.run(family()?)?;
-    }
-    Ok(())
+    let families = [matmul::square(), matmul::shapes(), matmul::one_row()];
+    let ran = families.map(|cases| options.run(cases));
+    ran.into_iter().collect()
 }

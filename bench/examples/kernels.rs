@@ -10,7 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let constant = |i: &usize| {
             matches!(graph.defining(inputs[*i]).map(|n| &n.op), Some(lawson::graph::Op::Constant(_)))
         };
-        let constants = (0..inputs.len()).filter(constant).map(|i| lawson::kernel::BufferId(i as u32)).collect();
+        let constants =
+            (0..inputs.len()).filter(constant).map(|i| lawson::kernel::BufferId(i as u32)).collect();
         let c = choose::choose(&mut kernel, &machine, &choose::Freedom { constants })?;
         println!("{}{kernel}", c.schedule);
         let start = std::time::Instant::now();

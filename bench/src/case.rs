@@ -1,4 +1,4 @@
-//! A case: a program with its inputs, what it is measured by, and what its results must be.
+//! A case: a problem by name, with what it is measured by; a problem: graphs, inputs, and what the results must be.
 //!
 //! In: what `work/` describes; out: [`Instance`]s, compiled for a team, checked, ready to be timed. A case whose results are
 //! wrong is an error, never a time.
@@ -12,16 +12,25 @@ use lawson::{
 };
 use lawson_cpu::memory::Memory;
 
-/// A program to time.
+/// Something to time.
 pub struct Case {
     /// Its name, which `--filter` looks into.
     pub name: String,
+    /// What one run counts for.
+    pub work: Work,
+    /// Makes the graphs and the data, which are large, when it is the case's turn.
+    pub make: Make,
+}
+
+/// How the problem of a case is made.
+pub type Make = Box<dyn Fn() -> Result<Problem, Failure>>;
+
+/// Graphs and data.
+pub struct Problem {
     /// What is run, one after another in turn: one graph, or several with weights of their own so that no cache holds all.
     pub graphs: Vec<Graph>,
     /// The inputs of every graph.
     pub inputs: Vec<HostTensor>,
-    /// What one run counts for.
-    pub work: Work,
     /// What the first graph's first output must be.
     pub check: Check,
 }
@@ -78,7 +87,7 @@ struct Port {
 /// Room beyond the bounds for functions that are less accurate than correctly rounded ones.
 const SLACK: f64 = 4.0;
 
-impl Case {
+impl Problem {
     /// What the results must be, computed.
     pub fn oracle(&self) -> Result<Oracle, Failure> {
         match &self.check.expected {
@@ -110,7 +119,7 @@ impl Case {
             one.run()?;
         }
         if let Some(first) = all.first() {
-            first.check(&self.check.start, oracle).map_err(|e| format!("{}: {e}", self.name))?;
+            first.check(&self.check.start, oracle)?;
         }
         Ok(all)
     }

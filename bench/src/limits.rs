@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::Failure;
+use crate::measure::median;
 use lawson::Team;
 use lawson_cpu::asm::{
     Alu, AsmError, Assembler, Code, Cond, Gpr, Inst, Level, Mem, Plain, Vec2, Vec3, VecStore, Vreg, Width,
@@ -23,6 +24,15 @@ pub enum Limit {
     Read(usize),
     /// `a = b + s·c` in main memory with non-temporal stores.
     Triad,
+}
+
+/// One measurement of a limit: operations or bytes a second, over slices of a block.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measured {
+    /// In the slice in the middle.
+    pub median: f64,
+    /// In the fastest one.
+    pub best: f64,
 }
 
 /// Measures limits on a team.
@@ -44,8 +54,9 @@ const READ_STEP: usize = 1024;
 const TRIAD_STEP: usize = 256;
 /// The bytes of each array of the triad.
 const TRIAD_BYTES: usize = 64 << 20;
-/// How long one measurement takes at least, in seconds.
+/// How long one measurement takes at least, and how long a look at the clock is apart from the next, in seconds.
 const BLOCK: f64 = 0.01;
+const SLICE: f64 = 0.0005;
 
 const W: Width = Width::Z512;
 /// The first iteration, later the current one, and one past the last: how kernels are called.
@@ -119,15 +130,21 @@ impl Limits {
             return Err("this processor has no AVX-512".into());
         }
         let mut builder = CodeBuilder::new();
-        let (fma, read, triad) =
-            (builder.add(&fma()?), builder.add(&read()?), builder.add(&triad()?));
-        Ok(Limits { team: team.clone(), code: builder.finish()?, fma, read, triad, memory: Memory::zeroed(0)? })
+        let (fma, read, triad) = (builder.add(&fma()?), builder.add(&read()?), builder.add(&triad()?));
+        Ok(Limits {
+            team: team.clone(),
+            code: builder.finish()?,
+            fma,
+            read,
+            triad,
+            memory: Memory::zeroed(0)?,
+        })
     }
 
-    /// One measurement: floating-point operations or bytes a second.
-    pub fn measure(&mut self, limit: Limit) -> Result<f64, Failure> {
+    /// One measurement.
+    pub fn measure(&mut self, limit: Limit) -> Result<Measured, Failure> {
         let (entry, bytes, iterations, each) = match limit {
-            Limit::Fma => (self.fma, 0, 1 << 16, f64::from(SUMS) * 32.0 * self.team.members() as f64),
+            Limit::Fma => (self.fma, 0, 1 << 12, f64::from(SUMS) * 32.0 * self.team.members() as f64),
             Limit::Read(bytes) => {
                 let steps = bytes.div_ceil(READ_STEP * self.team.members()) * self.team.members();
                 (self.read, steps * READ_STEP, steps, READ_STEP as f64)
@@ -164,14 +181,19 @@ impl Limits {
         };
         once(1);
         let mut times = 1;
-        loop {
-            let begin = Instant::now();
+        let mut rates = Vec::new();
+        let begin = Instant::now();
+        while rates.is_empty() || begin.elapsed().as_secs_f64() < BLOCK {
+            let slice = Instant::now();
             once(times);
-            let seconds = begin.elapsed().as_secs_f64();
-            if seconds >= BLOCK {
-                return Ok((times * iterations) as f64 * each / seconds);
+            let seconds = slice.elapsed().as_secs_f64();
+            if seconds >= SLICE {
+                rates.push((times * iterations) as f64 * each / seconds);
+            } else {
+                times = (times as f64 * (1.2 * SLICE / seconds).clamp(1.5, 1000.0)).ceil() as usize;
             }
-            times = (times as f64 * (1.2 * BLOCK / seconds).clamp(1.5, 1000.0)).ceil() as usize;
         }
+        let best = rates.iter().copied().fold(0.0, f64::max);
+        Ok(Measured { median: median(rates), best })
     }
 }

@@ -26,12 +26,14 @@ pub struct Timed {
     pub threads: usize,
     /// Seconds a run.
     pub seconds: f64,
-    /// The least seconds a run that a block had.
+    /// The seconds of the fastest run.
     pub best: f64,
     /// Work a second, in operations or bytes.
     pub rate: Option<f64>,
     /// The rate as a part of the limit in the block beside it.
     pub part: Option<f64>,
+    /// The rate of the fastest run as a part of the greatest limit: less disturbed where others work.
+    pub best_part: Option<f64>,
     /// Processors that others used meanwhile.
     pub foreign: f64,
 }
@@ -66,7 +68,7 @@ impl Bench {
         for (team, limits) in &mut self.teams {
             let mut rates = Vec::new();
             for _ in 0..self.effort.blocks {
-                rates.push(limits.measure(limit)?);
+                rates.push(limits.measure(limit)?.median);
             }
             out.push((team.members(), median(rates)));
         }
@@ -75,10 +77,11 @@ impl Bench {
 
     /// Checks and times a case on every team.
     pub fn time(&mut self, case: &Case) -> Result<Vec<Timed>, Failure> {
-        let oracle = case.oracle()?;
+        let problem = (case.make)()?;
+        let oracle = problem.oracle()?;
         let mut runs: Vec<Runs> = Vec::new();
         for (team, _) in &self.teams {
-            runs.push(Runs::new(case.instances(team, &oracle)?));
+            runs.push(Runs::new(problem.instances(team, &oracle)?));
         }
         for _ in 0..self.effort.blocks {
             for ((_, limits), runs) in self.teams.iter_mut().zip(&mut runs) {
@@ -88,14 +91,18 @@ impl Bench {
                     Work::Bytes(_, limit) => Some(limits.measure(limit)?),
                     Work::Run => None,
                 };
-                let seconds = runs.block(self.effort.seconds)?;
+                let (seconds, best) = runs.block(self.effort.seconds)?;
                 runs.seconds.push(seconds);
-                runs.parts.extend(limit.zip(case.work.amount()).map(|(limit, amount)| amount / seconds / limit));
+                runs.best = runs.best.min(best);
+                if let Some((limit, amount)) = limit.zip(case.work.amount()) {
+                    runs.parts.push(amount / seconds / limit.median);
+                    runs.limit = runs.limit.max(limit.best);
+                }
                 runs.foreign.push(Busy::now().foreign(&before));
             }
         }
         let timed = self.teams.iter().zip(runs).map(|((team, _), runs)| {
-            let best = runs.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+            let (best, limit) = (runs.best, runs.limit);
             let seconds = median(runs.seconds);
             Timed {
                 threads: team.members(),
@@ -103,6 +110,7 @@ impl Bench {
                 best,
                 rate: case.work.amount().map(|a| a / seconds),
                 part: (!runs.parts.is_empty()).then(|| median(runs.parts)),
+                best_part: case.work.amount().filter(|_| limit > 0.0).map(|a| a / best / limit),
                 foreign: median(runs.foreign),
             }
         });
@@ -126,6 +134,9 @@ struct Runs {
     /// Runs in one look at the clock.
     batch: usize,
     seconds: Vec<f64>,
+    /// The fastest run, and the greatest limit beside any.
+    best: f64,
+    limit: f64,
     parts: Vec<f64>,
     foreign: Vec<f64>,
 }
@@ -135,11 +146,20 @@ const TICK: f64 = 20e-6;
 
 impl Runs {
     fn new(instances: Vec<Instance>) -> Runs {
-        Runs { instances, next: 0, batch: 1, seconds: Vec::new(), parts: Vec::new(), foreign: Vec::new() }
+        Runs {
+            instances,
+            next: 0,
+            batch: 1,
+            seconds: Vec::new(),
+            best: f64::INFINITY,
+            limit: 0.0,
+            parts: Vec::new(),
+            foreign: Vec::new(),
+        }
     }
 
-    /// The median seconds of a run in one block. The first run brings the caches into the state that runs leave.
-    fn block(&mut self, least: f64) -> Result<f64, Failure> {
+    /// The median and the least seconds of a run in one block. The first run brings the caches into the state that runs leave.
+    fn block(&mut self, least: f64) -> Result<(f64, f64), Failure> {
         let mut times = Vec::new();
         let begin = Instant::now();
         let count = self.instances.len();
@@ -166,7 +186,8 @@ impl Runs {
             }
             times.push(seconds / batch as f64);
         }
-        Ok(median(times))
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        Ok((median(times), least))
     }
 }
 

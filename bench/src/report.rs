@@ -57,45 +57,63 @@ impl Options {
         self.filters.is_empty() || self.filters.iter().any(|f| name.contains(f.as_str()))
     }
 
-    /// Times cases one after another and prints each as soon as it is done; makes sure that all are right first.
+    /// Times cases one after another and prints each as soon as it is done. One that fails, by not compiling or by wrong
+    /// results, is told in its line, and all that failed is an error at the end.
     pub fn run(&self, cases: Vec<Case>) -> Result<(), Failure> {
         let cases: Vec<Case> = cases.into_iter().filter(|c| self.wants(&c.name)).collect();
         if self.form == Form::List {
             cases.iter().for_each(|c| println!("{}", c.name));
             return Ok(());
         }
+        if cases.is_empty() {
+            return Ok(());
+        }
         let mut bench = Bench::new(&self.threads, self.effort)?;
-        let mut parts: Vec<Vec<f64>> = vec![Vec::new(); self.threads.len()];
-        if self.form == Form::Table && !cases.is_empty() {
+        let mut parts: Vec<[Vec<f64>; 2]> = vec![Default::default(); self.threads.len()];
+        let mut failed = 0;
+        if self.form == Form::Table {
             println!("{}", heading(&self.threads));
         }
         for case in &cases {
-            let timed = bench.time(case)?;
+            let timed = match bench.time(case) {
+                Ok(timed) => timed,
+                Err(error) => {
+                    failed += 1;
+                    match self.form {
+                        Form::Json => {
+                            println!("{}", json!({ "case": case.name, "error": error.to_string() }))
+                        }
+                        Form::Table | Form::List => println!("{:<36} | failed: {error}", case.name),
+                    }
+                    continue;
+                }
+            };
             for (all, one) in parts.iter_mut().zip(&timed) {
-                all.extend(one.part);
+                all[0].extend(one.part);
+                all[1].extend(one.best_part);
             }
             match self.form {
                 Form::Json => println!("{}", as_json(case, &timed)),
                 Form::Table | Form::List => println!("{}", row(case, &timed)),
             }
         }
-        if self.form == Form::Table && parts.iter().any(|p| p.len() > 1) {
-            let mut line = format!("{:<38}", "geometric mean of the parts");
-            for p in &parts {
-                let mean = (p.iter().map(|x| x.ln()).sum::<f64>() / p.len() as f64).exp();
-                line += &format!(" |{:>28.1} %{:>7}", 100.0 * mean, "");
+        if self.form == Form::Table && parts.iter().any(|p| p[0].len() > 1) {
+            let mut line = format!("{:<36}", "geometric mean");
+            for [part, best] in &parts {
+                let mean = |p: &[f64]| 100.0 * (p.iter().map(|x| x.ln()).sum::<f64>() / p.len() as f64).exp();
+                line += &format!(" |{:>30.1} %{:>6.1} %{:>7}", mean(part), mean(best), "");
             }
             println!("{line}");
         }
-        Ok(())
+        if failed > 0 { Err(format!("{failed} of {} cases failed", cases.len()).into()) } else { Ok(()) }
     }
 }
 
 fn heading(threads: &[usize]) -> String {
-    let mut line = format!("{:<38}", "case");
+    let mut line = format!("{:<36}", "case");
     for n in threads {
         let who = format!("{n} thread{}", if *n == 1 { "" } else { "s" });
-        line += &format!(" |{who:>11}{:>11}{:>8}{:>7}", "rate", "limit", "others");
+        line += &format!(" |{who:>11}{:>12}{:>9}{:>8}{:>7}", "rate", "of limit", "best", "others");
     }
     line
 }
@@ -109,11 +127,12 @@ fn unit(work: Work) -> &'static str {
 }
 
 fn row(case: &Case, timed: &[Timed]) -> String {
-    let mut line = format!("{:<38}", case.name);
+    let mut line = format!("{:<36}", case.name);
     for t in timed {
         let rate = t.rate.map_or(String::new(), |r| format!("{:.1} {}", r / 1e9, unit(case.work)));
-        let part = t.part.map_or(String::new(), |p| format!("{:.1} %", 100.0 * p));
-        line += &format!(" |{:>11}{rate:>12}{part:>8}{:>6.2}", duration(t.seconds), t.foreign);
+        let part = |p: Option<f64>| p.map_or(String::new(), |p| format!("{:.1} %", 100.0 * p));
+        let (middle, best) = (part(t.part), part(t.best_part));
+        line += &format!(" |{:>11}{rate:>12}{middle:>9}{best:>8}{:>7.2}", duration(t.seconds), t.foreign);
     }
     line
 }
@@ -132,7 +151,7 @@ fn as_json(case: &Case, timed: &[Timed]) -> serde_json::Value {
     let one = |t: &Timed| {
         json!({
             "threads": t.threads, "seconds": t.seconds, "best_seconds": t.best, "rate": t.rate, "part": t.part,
-            "foreign": t.foreign,
+            "best_part": t.best_part, "foreign": t.foreign,
         })
     };
     let limit = match case.work {

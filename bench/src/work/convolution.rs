@@ -3,9 +3,9 @@
 //! The graph's primitive has channels first; transposes around it make the buffers channels-last, and lowering turns them
 //! into index arithmetic.
 
-use super::{Cases, bias_relu, cut, input, random};
+use super::{bias_relu, cut, input, random};
 use crate::Failure;
-use crate::case::{Case, Check, Expected, Work};
+use crate::case::{Case, Check, Expected, Problem, Work};
 use lawson::graph::op::Convolve;
 use lawson::graph::{Builder, Dim, Graph, Op, ValueId};
 use lawson::{HostTensor, Result};
@@ -106,8 +106,13 @@ impl Conv {
         b.finish()
     }
 
-    /// The case of it, with bias and ReLU. The interpreter checks the last channels.
-    pub fn case(&self) -> std::result::Result<Case, Failure> {
+    /// The case of it, with bias and ReLU.
+    pub fn case(self) -> Case {
+        Case { name: self.name(), work: Work::Flops(self.flops()), make: Box::new(move || self.problem()) }
+    }
+
+    /// The interpreter checks the last channels.
+    fn problem(&self) -> std::result::Result<Problem, Failure> {
         let x = random(1, &[1, self.image, self.image, self.input], 1.0)?;
         let weights = random(2, &self.weights(), 1.0)?;
         let bias = random(3, &[self.output], 1.0)?;
@@ -123,11 +128,9 @@ impl Conv {
         };
         let small_weights = cut(&weights, &[from, 0, 0, 0], &small.weights())?;
         let small_graph = small.graph(&small_x, small_weights, cut(&bias, &[from], &[kept])?)?;
-        Ok(Case {
-            name: self.name(),
+        Ok(Problem {
             graphs: vec![self.graph(&x, weights, bias)?],
             inputs: vec![x],
-            work: Work::Flops(self.flops()),
             check: Check {
                 start: vec![0, 0, 0, from],
                 expected: Expected::Graph(Box::new(small_graph), vec![small_x]),
@@ -185,6 +188,6 @@ pub const MOBILENET: [Conv; 10] = [
 ];
 
 /// [`RESNET`], then [`MOBILENET`].
-pub fn all() -> Cases {
-    RESNET.iter().chain(&MOBILENET).map(Conv::case).collect()
+pub fn all() -> Vec<Case> {
+    RESNET.into_iter().chain(MOBILENET).map(Conv::case).collect()
 }

@@ -1,8 +1,8 @@
 //! `relu(x·w + bias)`: square, as in BERT and ResNet, odd, and one row.
 
-use super::{Cases, bias_relu, cut, input, random};
+use super::{bias_relu, cut, input, random};
 use crate::Failure;
-use crate::case::{Case, Check, Expected, Work};
+use crate::case::{Case, Check, Expected, Problem, Work};
 use crate::limits::Limit;
 use lawson::graph::{Builder, Graph};
 use lawson::{HostTensor, Result};
@@ -46,8 +46,21 @@ fn graph(x: &HostTensor, w: &HostTensor, bias: &HostTensor, weights: Weights) ->
 }
 
 /// One product; with `copies`, products with weights of their own run in turn.
-pub fn case(size: Sizes, weights: Weights, work: Work, copies: usize) -> std::result::Result<Case, Failure> {
+pub fn case(size: Sizes, weights: Weights, work: Work, copies: usize) -> Case {
     let Sizes { m, n, k } = size;
+    let how = match weights {
+        Weights::Constant => "constant",
+        Weights::RunTime => "run-time",
+    };
+    let name = format!("matmul {m}x{n}x{k} {how}");
+    Case { name, work, make: Box::new(move || problem(size, weights, copies)) }
+}
+
+fn problem(
+    Sizes { m, n, k }: Sizes,
+    weights: Weights,
+    copies: usize,
+) -> std::result::Result<Problem, Failure> {
     let x = random(1, &[m, k], 1.0)?;
     let bias = random(2, &[n], 1.0)?;
     let first = random(3, &[k, n], 1.0)?;
@@ -63,12 +76,7 @@ pub fn case(size: Sizes, weights: Weights, work: Work, copies: usize) -> std::re
         Weights::Constant => vec![x],
         Weights::RunTime => vec![x, first, bias],
     };
-    let how = match weights {
-        Weights::Constant => "constant",
-        Weights::RunTime => "run-time",
-    };
-    let name = format!("matmul {m}x{n}x{k} {how}");
-    Ok(Case { name, graphs, inputs, work, check: Check { start: vec![m - rows, 0], expected } })
+    Ok(Problem { graphs, inputs, check: Check { start: vec![m - rows, 0], expected } })
 }
 
 fn flops(s: Sizes) -> Work {
@@ -76,15 +84,15 @@ fn flops(s: Sizes) -> Work {
 }
 
 /// 256, 1024 and 2048 square, with weights known when compiling and not.
-pub fn square() -> Cases {
+pub fn square() -> Vec<Case> {
     let mut all = Vec::new();
     for weights in [Weights::Constant, Weights::RunTime] {
         for n in [256, 1024, 2048] {
             let size = Sizes { m: n, n, k: n };
-            all.push(case(size, weights, flops(size), 1)?);
+            all.push(case(size, weights, flops(size), 1));
         }
     }
-    Ok(all)
+    all
 }
 
 /// The products of BERT (128 tokens) and of ResNet's 1×1 convolutions, and some that divide by nothing; columns are m, n, k.
@@ -111,7 +119,7 @@ pub const SHAPES: [[usize; 3]; 19] = [
 ];
 
 /// [`SHAPES`], with constant weights.
-pub fn shapes() -> Cases {
+pub fn shapes() -> Vec<Case> {
     let of = |[m, n, k]: [usize; 3]| {
         let size = Sizes { m, n, k };
         case(size, Weights::Constant, flops(size), 1)
@@ -120,13 +128,13 @@ pub fn shapes() -> Cases {
 }
 
 /// One row: weights of 9 MB in the last cache, and a set of them that is in main memory.
-pub fn one_row() -> Cases {
+pub fn one_row() -> Vec<Case> {
     let size = Sizes { m: 1, n: 3072, k: 768 };
     let bytes = 4 * size.n * size.k;
     let copies = ROTATING.div_ceil(bytes);
-    let cached = case(size, Weights::Constant, Work::Bytes(bytes as f64, Limit::Read(bytes)), 1)?;
+    let cached = case(size, Weights::Constant, Work::Bytes(bytes as f64, Limit::Read(bytes)), 1);
     let memory = Work::Bytes(bytes as f64, Limit::Read(copies * bytes));
-    let mut rotating = case(size, Weights::Constant, memory, copies)?;
+    let mut rotating = case(size, Weights::Constant, memory, copies);
     rotating.name += " rotating";
-    Ok(vec![cached, rotating])
+    vec![cached, rotating]
 }

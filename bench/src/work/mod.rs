@@ -1,9 +1,8 @@
-//! The programs that are timed, by family: each function gives a [`Case`](crate::case::Case).
+//! The programs that are timed, by family: each function gives [`Case`](crate::case::Case)s.
 
 pub mod convolution;
 pub mod matmul;
 
-use crate::Failure;
 use lawson::graph::{Builder, Shape, Type, ValueId};
 use lawson::{DType, HostTensor, Result};
 
@@ -49,6 +48,3 @@ fn bias_relu(b: &mut Builder<'_>, x: ValueId, bias: ValueId, axis: usize) -> Res
     let sum = b.add(x, bias)?;
     b.relu(sum)
 }
-
-/// The cases of a family.
-pub type Cases = std::result::Result<Vec<crate::case::Case>, Failure>;
