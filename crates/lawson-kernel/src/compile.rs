@@ -11,7 +11,7 @@ use crate::tree::Kernel;
 use lawson_graph::{DType, Def, Dim, Graph, Op, Result, Type, ValueId};
 use std::collections::HashMap;
 
-/// The plan of a graph without composites.
+/// The plan of a graph, whose only composites may be those that [`partition`] takes.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
     let parts = partition(graph)?;
     plan(graph, parts.into_iter().map(|p| p.lowered), machine)
