@@ -75,12 +75,11 @@ impl Planner<'_> {
             Some(n) => n,
             None => {
                 let mut scheduled = kernel.clone();
-                choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
+                let choice = choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
                 if cfg!(debug_assertions) {
                     crate::verify::verify(&scheduled).map_err(|e| e.help(scheduled.to_string()))?;
                 }
-                self.plan.kernels.push(scheduled);
-                let n = self.plan.kernels.len() - 1;
+                let n = self.plan.add_kernel(scheduled, choice.schedule);
                 self.known.push((kernel, constants, n));
                 n
             }
@@ -165,10 +164,9 @@ impl Planner<'_> {
             let i = k.add_axis("i");
             let value = k.load(x, vec![i.into()]);
             k.body = vec![for_each(i, count.clone(), vec![store(y, vec![i.into()], value)])];
-            choose(&mut k, self.machine, &Freedom::default())?;
+            let choice = choose(&mut k, self.machine, &Freedom::default())?;
             let layout = k.buffers[0].layout.clone();
-            self.plan.kernels.push(k);
-            let number = self.plan.kernels.len() - 1;
+            let number = self.plan.add_kernel(k, choice.schedule);
             let from = self.read(output.value, layout, number, 0)?;
             let name = output.name.clone();
             let to = self.plan.add_buffer(PlanBuffer {

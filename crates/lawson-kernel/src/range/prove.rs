@@ -36,7 +36,9 @@ impl Scope<'_> {
             // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
             [(Atom::Mod(_, k), c)] if c.is(1) && index.offset().is(0) && k == end => return true,
             // 0 <= x/k < end says 0 <= x < k·end.
-            [(Atom::Div(x, k), c)] if c.is(1) && index.offset().is(0) && self.kernel.facts.is_nonnegative(k) => {
+            [(Atom::Div(x, k), c)]
+                if c.is(1) && index.offset().is(0) && self.kernel.facts.is_nonnegative(k) =>
+            {
                 if self.proves_within(x, &(end.clone() * k.clone()), given) {
                     return true;
                 }
