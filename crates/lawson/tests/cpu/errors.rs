@@ -16,7 +16,7 @@ fn operators_without_kernels_are_named() {
         return;
     }
     let cases = [
-        ("graph @f(%x: f32[4]) -> (i: i64[4]) { %i = sort %x {axis = 0} return %i }", "sort"),
+        ("graph @f(%x: f32[4]) -> (y: f32[4]) { %y = sort %x {axis = 0} return %y }", "sort"),
         (
             "graph @f(%n: i64[]) -> (m: i64[]) {
                %m = while %n {carried = 1}
