@@ -201,8 +201,9 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
     /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
-    /// with AVX-512; it refuses control flow, sequences, optionals, text, sorting, scattering, random bits and dtypes that
-    /// no kernel computes on, and names the operator.
+    /// with AVX-512, of elementwise operators, views, reductions, contractions, convolutions and windows in f32. It refuses,
+    /// with the operator's name: gather, scatter, sorting, cumulative sums, slices at places that are data, control flow,
+    /// sequences, optionals, text, and arithmetic in other floats.
     #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
     pub target: Target,
     /// How many threads run it on the CPU target [default: one for each processor].

@@ -58,9 +58,9 @@ pub enum Target {
     /// The reference interpreter: every operator, no speed.
     #[default]
     Reference,
-    /// Machine code for this processor, which must be an x86-64 with AVX-512, under Unix. What it does not take is refused when
-    /// compiling, with the operator's name: control flow, sequences, optionals, sorting, scattering and the like, and dtypes that
-    /// no kernel computes on.
+    /// Machine code for this processor, which must be an x86-64 with AVX-512, under Unix. It takes elementwise operators, views,
+    /// reductions, contractions, convolutions and windows in f32. Everything else is refused when compiling
+    /// ([`Code::NotLowered`](crate::Code::NotLowered)), with the operator's name.
     Cpu,
 }
 

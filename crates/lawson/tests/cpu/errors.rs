@@ -16,6 +16,10 @@ fn operators_without_kernels_are_named() {
         return;
     }
     let cases = [
+        (
+            "graph @f(%x: f32[4, 2], %i: i64[3, 1]) -> (y: f32[3, 2]) { %y = gather %x, %i {axes = [0]} return %y }",
+            "gather",
+        ),
         ("graph @f(%x: f32[4]) -> (y: f32[4]) { %y = sort %x {axis = 0} return %y }", "sort"),
         (
             "graph @f(%n: i64[]) -> (m: i64[]) {
@@ -52,11 +56,12 @@ fn dtypes_without_kernels_are_named() {
     if !there() {
         return;
     }
-    for dtype in ["u4", "f8e4m3fn"] {
+    for dtype in ["u4", "f8e4m3fn", "f64"] {
         let text = format!("graph @f(%x: {dtype}[2]) -> (y: {dtype}[2]) {{ %y = add %x, %x return %y }}");
         let error = refused(&text);
         assert_eq!(error.code(), Code::NotLowered, "{error}");
         assert!(error.message().contains(dtype), "{error}");
+        assert!(error.help_text().is_some(), "{error}");
     }
     // No kernel computes these copies, and the plan has to say so itself.
     for ty in ["u4[3]", "str[2]", "seq<i32[2]; 3>"] {
