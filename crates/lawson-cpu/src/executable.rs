@@ -140,6 +140,7 @@ impl Executable {
         let constants = pack_constants(&plan)?;
         let refused = |k: &Kernel, e: crate::Unsupported| {
             Error::new(Code::NotLowered, format!("the kernel `{}`: {e}", k.name))
+                .help("run the graph on the reference target, or cast to f32 around what is refused")
         };
         let mut builder = CodeBuilder::new();
         let mut kernels = Vec::with_capacity(plan.kernels.len());

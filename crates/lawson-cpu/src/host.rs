@@ -25,6 +25,25 @@ pub fn machine() -> Machine {
     m
 }
 
+/// What the emitted code needs and this machine has not, if anything.
+pub fn missing_feature() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Those of `asm::Level::Avx512`, and what masks are made with.
+        let features = [
+            ("BMI2", std::arch::is_x86_feature_detected!("bmi2")),
+            ("AVX-512F", std::arch::is_x86_feature_detected!("avx512f")),
+            ("AVX-512BW", std::arch::is_x86_feature_detected!("avx512bw")),
+            ("AVX-512CD", std::arch::is_x86_feature_detected!("avx512cd")),
+            ("AVX-512DQ", std::arch::is_x86_feature_detected!("avx512dq")),
+            ("AVX-512VL", std::arch::is_x86_feature_detected!("avx512vl")),
+        ];
+        features.into_iter().find(|(_, there)| !there).map(|(name, _)| name)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Some("an x86-64 processor")
+}
+
 fn bytes(text: &str) -> Option<i64> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(n) => (n, 1 << 10),

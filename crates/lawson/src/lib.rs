@@ -33,7 +33,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod cpu;
+pub mod cpu;
 pub mod npy;
 mod program;
 mod session;

@@ -46,7 +46,8 @@ pub struct CompileOptions {
     pub target: Target,
     /// What is done to the graph before that.
     pub passes: Passes,
-    /// The threads that run it; none means a team of one's own, with a member for each processor.
+    /// The threads that run it on the CPU target; none means a team of one's own, with a member for each processor. Programs
+    /// that share a team take turns on it.
     pub team: Option<Team>,
 }
 
@@ -57,8 +58,9 @@ pub enum Target {
     /// The reference interpreter: every operator, no speed.
     #[default]
     Reference,
-    /// Machine code for this processor, which must have AVX-512. Operators and dtypes that it does not take yet are refused when
-    /// compiling.
+    /// Machine code for this processor, which must be an x86-64 with AVX-512, under Unix. It takes elementwise operators, views,
+    /// reductions, contractions, convolutions and windows in f32. Everything else is refused when compiling
+    /// ([`Code::NotLowered`](crate::Code::NotLowered)), with the operator's name.
     Cpu,
 }
 
@@ -138,7 +140,7 @@ impl Program {
     pub fn plan(&self) -> Option<&lawson_kernel::Plan> {
         match &self.0.code {
             Compiled::Reference => None,
-            Compiled::Cpu(cpu) => Some(cpu.executable.plan()),
+            Compiled::Cpu(cpu) => Some(cpu.plan()),
         }
     }
 

@@ -4,7 +4,7 @@
 //! element lies inside the bytes, and no two elements of a view to be written overlap.
 
 use crate::tensor::{Tensor, row_major_strides};
-use lawson_graph::{Code, DType, Error, HostTensor, Result};
+use lawson_graph::{Code, DType, Error, Result};
 
 /// Elements that a run reads, in the caller's memory.
 ///
@@ -138,27 +138,19 @@ impl<'a> TensorViewMut<'a> {
         self.layout.is_contiguous().then(|| &mut self.bytes[start..start + len])
     }
 
-    /// Whether the tensor has this view's dtype and sizes; if not, what differs.
-    pub(crate) fn check(&self, tensor: &HostTensor) -> Result<()> {
-        if (tensor.dtype(), tensor.sizes()) == (self.dtype(), self.sizes()) {
+    /// Whether a result of this dtype and these sizes fits the view; if not, what differs.
+    pub(crate) fn check(&self, dtype: DType, sizes: &[usize]) -> Result<()> {
+        if (dtype, sizes) == (self.dtype(), self.sizes()) {
             return Ok(());
         }
-        Err(Error::new(
-            Code::InputType,
-            format!(
-                "the view is {}{:?}, but the result is {}{:?}",
-                self.dtype(),
-                self.sizes(),
-                tensor.dtype(),
-                tensor.sizes()
-            ),
-        ))
+        let view = format!("{}{:?}", self.dtype(), self.sizes());
+        Err(Error::new(Code::InputType, format!("the view is {view}, but the result is {dtype}{sizes:?}")))
     }
 
     /// Takes over the elements of a tensor of the same dtype and sizes.
     pub fn copy_from(&mut self, tensor: &Tensor) -> Result<()> {
         let host = tensor.to_host()?;
-        self.check(&host)?;
+        self.check(host.dtype(), host.sizes())?;
         let bits = self.dtype().bits();
         if self.layout.is_contiguous() {
             let start = self.layout.offset * bits / 8;

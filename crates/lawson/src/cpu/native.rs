@@ -1,15 +1,21 @@
 //! Programs on the CPU target: compiling a graph to machine code, and running that in a session.
+//!
+//! Comes in: a graph after its passes; goes out: a [`CpuProgram`] that sessions share. What depends on sizes is a
+//! [`CpuSession`], made anew when the sizes of the inputs are not those of the last run. The code itself is made and run by
+//! `lawson_cpu::executable`.
 
+use super::Ran;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_cpu::executable::{Executable, Instance};
 use lawson_cpu::team::Team;
-use lawson_graph::{Code, DType, Error, Graph, HostTensor, Result, Type, Value, interp};
+use lawson_graph::{Code, DType, Error, Graph, HostTensor, Place, Result, Side, Type, Value, interp};
+use lawson_kernel::Plan;
 use lawson_opt::Pipeline;
 use std::sync::Arc;
 
 /// Machine code and the threads that run it.
 pub(crate) struct CpuProgram {
-    pub(crate) executable: Arc<Executable>,
+    executable: Arc<Executable>,
     team: Team,
 }
 
@@ -19,14 +25,6 @@ pub(crate) struct CpuSession {
     inputs: Vec<(DType, Vec<usize>)>,
     outputs: Vec<(DType, Vec<usize>)>,
     instance: Instance,
-}
-
-/// Whether a run took place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ran {
-    Yes,
-    /// Some view is not contiguous; the caller must copy.
-    No,
 }
 
 /// Composites that the kernel level lowers as they are, where it can.
@@ -50,10 +48,9 @@ impl CpuProgram {
     }
 
     pub(crate) fn compile(graph: &Graph, team: Option<Team>) -> Result<CpuProgram> {
-        if !std::arch::is_x86_feature_detected!("avx512f") || !std::arch::is_x86_feature_detected!("avx512dq")
-        {
-            return Err(Error::new(Code::NotLowered, "this processor has no AVX-512")
-                .help("compile for the reference target"));
+        if let Some(feature) = lawson_cpu::host::missing_feature() {
+            let message = format!("the CPU target needs {feature}, which this processor does not have");
+            return Err(Error::new(Code::NotLowered, message).help("compile for the reference target"));
         }
         let machine = lawson_cpu::host::machine();
         let plan = lawson_kernel::compile::compile(graph, &machine)?;
@@ -66,6 +63,10 @@ impl CpuProgram {
             }
         };
         Ok(CpuProgram { executable, team })
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        self.executable.plan()
     }
 
     /// Makes the session fit these inputs.
@@ -102,9 +103,10 @@ impl CpuProgram {
         inputs: &[Value],
     ) -> Result<Vec<Value>> {
         let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
-        for v in inputs {
-            let t = v.as_tensor();
-            tensors.push(t.ok_or_else(|| Error::new(Code::InputType, "an input is not a tensor"))?);
+        for (v, id) in inputs.iter().zip(graph.inputs()) {
+            let place = || Place::Port { side: Side::Input, name: graph.value_name(*id) };
+            let wrong = || Error::new(Code::InputType, "the input is not a tensor").at(place());
+            tensors.push(v.as_tensor().ok_or_else(wrong)?);
         }
         let session = self.fit(graph, session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?;
         let mut results: Vec<Vec<u8>> = session
@@ -137,12 +139,9 @@ impl CpuProgram {
             return Ok(Ran::No);
         }
         let session = self.fit(graph, session, inputs.iter().map(|v| (v.dtype(), v.sizes())))?;
-        for ((d, n), v) in session.outputs.iter().zip(outputs.iter()) {
-            if *d != v.dtype() || *n != v.sizes() {
-                let found = format!("{}{:?}", v.dtype(), v.sizes());
-                let message = format!("the view is {found}, but the result is {d}{n:?}");
-                return Err(Error::new(Code::InputType, message));
-            }
+        for (((d, n), v), output) in session.outputs.iter().zip(outputs.iter()).zip(graph.outputs()) {
+            v.check(*d, n)
+                .map_err(|e| e.at(Place::Port { side: Side::Output, name: output.name.clone() }))?;
         }
         let given = inputs.iter().filter_map(TensorView::contiguous);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
