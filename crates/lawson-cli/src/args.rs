@@ -49,19 +49,22 @@ pub enum Command {
     #[command(after_help = "Examples:
   lawson show model.law
   lawson show model.law --bind N=32
-  lawson show model.law --json | jq .total.flops")]
+  lawson show model.law --json | jq .total.flops
+  lawson show model.law --plan --bind N=32
+  lawson show model.onnx --kernels --dump-asm")]
     Show(ShowArgs),
     /// Read and verify files, and say which of them are right.
     #[command(after_help = "Example:
   lawson check models/*.law models/*.onnx")]
     Check(CheckArgs),
-    /// Run a graph on the reference target.
+    /// Run a graph.
     #[command(after_help = "Examples:
   lawson run model.law --input x=x.npy --output y=y.npy
   lawson run model.law --input all.npz --output results.npz
   lawson run model.law --input random --seed 7 --bind N=8
   lawson run model.law --input x=x.npy --input zeros
-  lawson run model.law --input x.npy --exact")]
+  lawson run model.law --input x.npy --exact
+  lawson run model.onnx --input random --target cpu --threads 4 --time")]
     Run(RunArgs),
     /// Run passes over a graph and print or write what becomes of it.
     #[command(after_help = "Examples:
@@ -132,8 +135,18 @@ pub struct ShowArgs {
     #[arg(long, value_name = "NAME=NUMBER")]
     pub bind: Vec<Bind>,
     /// Print all elements of all constants.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["kernels", "plan", "dump_asm"])]
     pub full: bool,
+    /// Print instead the kernels that the CPU target makes of the graph, each with its schedule and its spills.
+    #[arg(long)]
+    pub kernels: bool,
+    /// Print instead the plan: buffers, and steps with the barriers between them. Where every symbol is bound, also where
+    /// buffers lie in the arena.
+    #[arg(long)]
+    pub plan: bool,
+    /// Print instead the machine code of each kernel, with its tree as comments.
+    #[arg(long)]
+    pub dump_asm: bool,
 }
 
 /// Arguments of `check`.
@@ -157,12 +170,21 @@ pub struct InputArgs {
     /// Give a symbol a value.
     #[arg(long, value_name = "NAME=NUMBER")]
     pub bind: Vec<Bind>,
-    /// How many steps the run may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
+    /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
     #[arg(long, value_name = "COUNT")]
     pub max_steps: Option<u64>,
-    /// How many bytes of values may be alive at once, 8 for a float and 16 for an integer [default: 2147483648].
+    /// How many bytes of values may be alive at once on the reference target, and inputs be made of; 8 for a float and 16 for an integer [default: 2147483648].
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
+}
+
+/// What a graph runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// The reference interpreter.
+    Reference,
+    /// Machine code.
+    Cpu,
 }
 
 /// Arguments of `run`.
@@ -176,8 +198,20 @@ pub struct RunArgs {
     #[arg(short, long = "output", value_name = "OUTPUT")]
     pub outputs: Vec<String>,
     /// Compute in f64 with a bound of the error of each element, and print both.
-    #[arg(long, conflicts_with_all = ["passes", "outputs"])]
+    #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
+    /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
+    /// with AVX-512, of elementwise operators, views, reductions, contractions, convolutions and windows in f32. It refuses,
+    /// with the operator's name: gather, scatter, sorting, cumulative sums, slices at places that are data, control flow,
+    /// sequences, optionals, text, and arithmetic in other floats.
+    #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
+    pub target: Target,
+    /// How many threads run it on the CPU target [default: one for each processor].
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// Print how long compiling took, the first run, and the median of further runs, which take about a second.
+    #[arg(long)]
+    pub time: bool,
     /// The passes to run first: a list, `standard` or `none`.
     #[arg(long, default_value = "standard", value_name = "LIST")]
     pub passes: String,

@@ -165,6 +165,11 @@ fn onnx_models_are_read_like_graphs() {
     let y = npy::read(&folder.path("y.npy"), None).unwrap();
     assert_eq!(y.to_vec::<f32>().unwrap(), [-1.0, -2.0, -3.0]);
     assert!(fine(&folder.run(&["show", "neg.onnx"])).contains("neg"));
+    assert!(fine(&folder.run(&["show", "neg.onnx", "--kernels"])).contains("lawson-kernel 1"));
+    if cpu_runs() {
+        fine(&folder.run(&["run", "neg.onnx", "-i", "x=x.npy", "-o", "y=z.npy", "--target", "cpu"]));
+        assert_eq!(fs::read(folder.path("z.npy")).unwrap(), fs::read(folder.path("y.npy")).unwrap());
+    }
     fails(&folder.run(&["check", "neg.onnx", "odd.onnx"]), 1, "`Odd` of ai.onnx (version 18): node `y`");
     fails(&folder.run(&["check", "cut.onnx"]), 1, "near byte");
 }
@@ -300,6 +305,111 @@ fn what_would_take_all_memory_is_refused_before_it_does() {
     let huge = "lawson 1\ngraph @g() -> (y: f32[1000000000]) {\n  %y = iota {dtype = f32, shape = [1000000000], axis = 0}\n  return %y\n}\n";
     fails(&folder.pipe(&["run", "-"], huge), 1, "E0404");
     fails(&folder.run(&["list", "random", "--depth", "100000", "--size", "100000", "--inline"]), 1, "E0404");
+}
+
+/// Whether the CPU target runs here.
+fn cpu_runs() -> bool {
+    cfg!(all(unix, target_arch = "x86_64")) && lawson::cpu::missing_feature().is_none()
+}
+
+#[test]
+fn run_on_the_cpu_gives_what_the_reference_gives() {
+    if !cpu_runs() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let args = ["run", "m.law", "-i", "random", "--seed", "3", "--bind", "N=6", "--json"];
+    let reference = json(&folder.run(&args));
+    let mut first: Option<Json> = None;
+    for threads in ["1", "2", "3"] {
+        let cpu = json(&folder.run(&[&args[..], &["--target", "cpu", "--threads", threads]].concat()));
+        for output in ["y", "p"] {
+            let elements = |report: &Json| report["outputs"][output]["elements"].as_array().unwrap().clone();
+            for (a, b) in elements(&reference).iter().zip(elements(&cpu)) {
+                assert!((a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-5, "{a} {b}");
+            }
+        }
+        assert_eq!(*first.get_or_insert_with(|| cpu.clone()), cpu, "{threads} threads");
+    }
+}
+
+#[test]
+fn run_on_the_cpu_names_what_it_refuses() {
+    if !cpu_runs() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.file(
+        "sort.law",
+        "lawson 1 graph @s(%x: f32[3]) -> (y: f32[3]) { %y = sort %x {axis = 0} return %y }",
+    );
+    let cpu = ["run", "sort.law", "-i", "random", "--target", "cpu"];
+    assert!(fails(&folder.run(&cpu), 1, "E0822").contains("`sort`"));
+    fine(&folder.run(&cpu[..4]));
+    fails(&folder.run(&[&cpu[..], &["--threads", "0"]].concat()), 2, "--threads 0");
+    fails(&folder.run(&[&cpu[..4], &["--threads", "2"]].concat()), 2, "--target cpu");
+}
+
+#[test]
+fn run_says_how_long_it_took_where_that_is_asked() {
+    let folder = Folder::new();
+    folder.file("neg.law", NEG);
+    let mut targets = vec!["reference"];
+    targets.extend(cpu_runs().then_some("cpu"));
+    for target in targets {
+        let args = ["run", "neg.law", "-i", "random", "--target", target, "--time"];
+        let text = fine(&folder.run(&args));
+        assert!(text.contains("compiling ") && text.contains("first run "), "{text}");
+        let time = &json(&folder.run(&[&args[..], &["--json"]].concat()))["time"];
+        assert!(time["median_ms"].as_f64().unwrap() > 0.0, "{time}");
+        assert!(time["runs"].as_u64().unwrap() >= 3, "{time}");
+    }
+}
+
+#[test]
+fn show_prints_kernels_that_can_be_read_back() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let text = fine(&folder.run(&["show", "m.law", "--kernels"]));
+    assert!(text.contains("// step 0: kernel 0, @mlp(") && text.contains("spilled: "), "{text}");
+    let report = json(&folder.run(&["show", "m.law", "--kernels", "--json"]));
+    for kernel in report["kernels"].as_array().unwrap() {
+        let parsed = lawson::kernel::Kernel::parse(kernel["text"].as_str().unwrap()).unwrap();
+        lawson::kernel::verify(&parsed).unwrap();
+        let schedule = kernel["schedule"].as_str().unwrap();
+        assert!(!schedule.parse::<lawson::kernel::Schedule>().unwrap().0.is_empty(), "{kernel}");
+        assert!(text.contains(schedule.lines().next().unwrap()), "{schedule}");
+    }
+}
+
+#[test]
+fn show_prints_the_plan_with_places_where_sizes_are_bound() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let open = fine(&folder.run(&["show", "m.law", "--plan"]));
+    assert!(open.contains("12*N bytes") && open.contains("--bind") && !open.contains("arena:"), "{open}");
+    let bound = fine(&folder.run(&["show", "m.law", "--plan", "--bind", "N=8"]));
+    assert!(bound.contains("96 bytes") && bound.contains("arena:"), "{bound}");
+    let report = json(&folder.run(&["show", "m.law", "--plan", "--bind", "N=8", "--json"]));
+    let plan = &report["plan"];
+    assert!(plan["arena_bytes"].as_u64().is_some(), "{plan}");
+    assert_eq!(plan["buffers"][0]["bytes"], 96);
+    assert_eq!(plan["steps"][0]["barrier_before"], false);
+    fails(&folder.run(&["show", "m.law", "--plan", "--bind", "N=7"]), 1, "E0403");
+    fails(&folder.run(&["show", "m.law", "--plan", "--full"]), 2, "cannot be used with");
+}
+
+#[test]
+fn show_prints_machine_code_under_its_tree() {
+    let folder = Folder::new();
+    folder.file("neg.law", NEG);
+    let text = fine(&folder.run(&["show", "neg.law", "--dump-asm"]));
+    assert!(text.contains("ret") && text.contains(" ; ") && text.contains("zmm"), "{text}");
+    let report = json(&folder.run(&["show", "neg.law", "--dump-asm", "--json"]));
+    let kernel = &report["kernels"][0];
+    assert!(kernel["listing"].as_str().unwrap().contains("ret") && kernel.get("text").is_none(), "{kernel}");
+    assert!(kernel["code_bytes"].as_u64().unwrap() > 0);
 }
 
 #[test]

@@ -140,6 +140,7 @@ impl Executable {
         let constants = pack_constants(&plan)?;
         let refused = |k: &Kernel, e: crate::Unsupported| {
             Error::new(Code::NotLowered, format!("the kernel `{}`: {e}", k.name))
+                .help("run the graph on the reference target, or cast to f32 around what is refused")
         };
         let mut builder = CodeBuilder::new();
         let mut kernels = Vec::with_capacity(plan.kernels.len());
@@ -281,6 +282,11 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Instance {
+    /// What it runs.
+    pub fn executable(&self) -> &Arc<Executable> {
+        &self.executable
+    }
+
     /// Runs the plan once, on the bytes of the inputs and outputs in order. Allocates nothing.
     pub fn run<'a>(
         &mut self,

@@ -14,6 +14,7 @@ mod error;
 pub mod exec;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod executable;
+pub mod host;
 mod kernel;
 mod lower;
 pub mod memory;

@@ -431,6 +431,10 @@ codes! {
         "The format and the operator sets carry versions. ONNX's version converter changes the version of a model's operators.";
     "E0833" OnnxUnsupported "the ONNX model uses something that Lawson does not import"
         "The message lists every operator of the model that is unknown, or says which feature of a known one is missing. Shapes, axes and the like must follow from constants and from the shapes of the inputs.";
+    "E0841" NotEmitted "a kernel cannot be written for a target"
+        "The message says what the target lacks: a dtype, wider indices, memory for scratch. Run that kernel on another target, or change its schedule.";
+    "E0842" Device "a device is missing or failed"
+        "No adapter was found, or the driver refused what it was given. On Debian, `mesa-vulkan-drivers` is a driver that runs on any machine.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
 }

@@ -8,13 +8,33 @@ use crate::machine::Machine;
 use crate::partition::partition;
 use crate::plan::{Place, Plan, PlanBuffer, Slot};
 use crate::tree::Kernel;
-use lawson_graph::{DType, Def, Dim, Graph, Op, Result, Type, ValueId};
+use lawson_graph::Place::Port;
+use lawson_graph::{Code, DType, Def, Dim, Error, Graph, Op, Result, Side, Type, ValueId};
 use std::collections::HashMap;
 
-/// The plan of a graph without composites.
+/// The plan of a graph, whose only composites may be those that [`partition`] takes.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
+    check_ports(graph)?;
     let parts = partition(graph)?;
     plan(graph, parts.into_iter().map(|p| p.lowered), machine)
+}
+
+/// Refuses graphs whose inputs and outputs are not all tensors: buffers hold nothing else.
+fn check_ports(graph: &Graph) -> Result<()> {
+    let inputs = graph.inputs().iter().map(|v| (Side::Input, graph.value_name(*v), *v));
+    let outputs = graph.outputs().iter().map(|o| (Side::Output, o.name.clone(), o.value));
+    for (side, name, value) in inputs.chain(outputs) {
+        let ty = graph.ty(value);
+        if !matches!(ty, Type::Tensor(_)) {
+            return Err(Error::new(
+                Code::NotLowered,
+                format!("{ty} is no tensor, and plans hold nothing else"),
+            )
+            .at(Port { side, name })
+            .help("run the graph on the reference target"));
+        }
+    }
+    Ok(())
 }
 
 /// The plan of kernels that compute a graph, in an order in which they can run.
@@ -75,12 +95,11 @@ impl Planner<'_> {
             Some(n) => n,
             None => {
                 let mut scheduled = kernel.clone();
-                choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
+                let choice = choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
                 if cfg!(debug_assertions) {
                     crate::verify::verify(&scheduled).map_err(|e| e.help(scheduled.to_string()))?;
                 }
-                self.plan.kernels.push(scheduled);
-                let n = self.plan.kernels.len() - 1;
+                let n = self.plan.add_kernel(scheduled, choice.schedule);
                 self.known.push((kernel, constants, n));
                 n
             }
@@ -126,7 +145,7 @@ impl Planner<'_> {
                 let slot = self.add(v, Place::Input(n as usize))?;
                 Ok(slot)
             }
-            Def::Node(..) => Err(lawson_graph::Error::internal("a value is read before it is computed")),
+            Def::Node(..) => Err(Error::internal("a value is read before it is computed")),
         }
     }
 
@@ -139,7 +158,7 @@ impl Planner<'_> {
 
     fn add(&mut self, v: ValueId, place: Place) -> Result<Slot> {
         let Type::Tensor(ty) = self.graph.ty(v) else {
-            return Err(lawson_graph::Error::internal("a buffer for what is not a tensor"));
+            return Err(Error::internal("a buffer for what is not a tensor"));
         };
         let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
         let name = self.graph.value_name(v);
@@ -157,7 +176,9 @@ impl Planner<'_> {
             {
                 continue;
             }
-            let Type::Tensor(ty) = self.graph.ty(output.value) else { continue };
+            let Type::Tensor(ty) = self.graph.ty(output.value) else {
+                return Err(Error::internal("a buffer for what is not a tensor"));
+            };
             let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
             let mut k = Kernel::new("copy", self.graph.facts().clone());
             let x = k.input("x", ty.dtype, std::slice::from_ref(&count));
@@ -165,10 +186,9 @@ impl Planner<'_> {
             let i = k.add_axis("i");
             let value = k.load(x, vec![i.into()]);
             k.body = vec![for_each(i, count.clone(), vec![store(y, vec![i.into()], value)])];
-            choose(&mut k, self.machine, &Freedom::default())?;
+            let choice = choose(&mut k, self.machine, &Freedom::default())?;
             let layout = k.buffers[0].layout.clone();
-            self.plan.kernels.push(k);
-            let number = self.plan.kernels.len() - 1;
+            let number = self.plan.add_kernel(k, choice.schedule);
             let from = self.read(output.value, layout, number, 0)?;
             let name = output.name.clone();
             let to = self.plan.add_buffer(PlanBuffer {

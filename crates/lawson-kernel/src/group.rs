@@ -48,10 +48,12 @@ pub enum Refused {
         /// The name of the value.
         value: String,
     },
-    /// A value that would have to be kept in scratch, but of a size that is not known beforehand.
+    /// A value that would have to be kept in scratch, but may be of any size.
     Unbounded {
         /// The name of the value.
         value: String,
+        /// Its type.
+        ty: String,
     },
     /// Nothing is computed, or more than one kernel should hold.
     Size {
@@ -127,9 +129,10 @@ impl fmt::Display for Refused {
                 f,
                 "`%{value}` would be kept in scratch, but is read at places that move with the loops around it"
             ),
-            Refused::Unbounded { value } => {
-                write!(f, "`%{value}` would be kept in scratch, but nothing bounds its size")
-            }
+            Refused::Unbounded { value, ty } => write!(
+                f,
+                "`%{value}: {ty}` would be kept in scratch, whose size must be known: a fact could bound it"
+            ),
             Refused::Size { nodes } => {
                 write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")
             }

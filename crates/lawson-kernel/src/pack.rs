@@ -70,26 +70,34 @@ struct Step {
 /// # Ok::<(), lawson_graph::Error>(())
 /// ```
 pub fn pack(layout: &Layout, sizes: &[usize], dtype: DType, bytes: &[u8]) -> Result<Vec<u8>> {
-    let total = number(&layout.size)?;
-    let mut to = vec![0; total.saturating_mul(dtype.bits() / 8)];
-    pack_into(layout, sizes, dtype, bytes, &mut to)?;
-    Ok(to)
+    let elements = number(&layout.size)?;
+    let length =
+        dtype.bytes_for(elements).ok_or_else(|| unfit(format!("{elements} elements are too many")))?;
+    let mut packed = vec![0; length];
+    pack_into(layout, sizes, dtype, bytes, &mut packed)?;
+    Ok(packed)
 }
 
-/// The same, into memory that is zero and as large as the layout says.
-pub fn pack_into(layout: &Layout, sizes: &[usize], dtype: DType, bytes: &[u8], to: &mut [u8]) -> Result<()> {
+/// As [`pack`], into memory that is there: as many bytes as the layout takes.
+pub fn pack_into(
+    layout: &Layout,
+    sizes: &[usize],
+    dtype: DType,
+    bytes: &[u8],
+    packed: &mut [u8],
+) -> Result<()> {
     match dtype.bits() {
-        8 => pack_elements::<1>(layout, sizes, bytes, to),
-        16 => pack_elements::<2>(layout, sizes, bytes, to),
-        32 => pack_elements::<4>(layout, sizes, bytes, to),
-        64 => pack_elements::<8>(layout, sizes, bytes, to),
+        8 => pack_elements::<1>(layout, sizes, bytes, packed),
+        16 => pack_elements::<2>(layout, sizes, bytes, packed),
+        32 => pack_elements::<4>(layout, sizes, bytes, packed),
+        64 => pack_elements::<8>(layout, sizes, bytes, packed),
         _ => Err(unfit(format!("elements of {dtype} do not fill bytes"))),
     }
 }
 
-fn number(d: &Dim) -> Result<usize> {
-    let value = d.eval(&|_: &Symbol| None).and_then(|v| usize::try_from(v).ok());
-    value.ok_or_else(|| unfit(format!("the layout depends on {d}")))
+fn number(dim: &Dim) -> Result<usize> {
+    let value = dim.eval(&|_: &Symbol| None).and_then(|v| usize::try_from(v).ok());
+    value.ok_or_else(|| unfit(format!("the layout depends on {dim}")))
 }
 
 fn unfit(why: String) -> Error {
@@ -100,7 +108,7 @@ fn pack_elements<const W: usize>(
     layout: &Layout,
     sizes: &[usize],
     bytes: &[u8],
-    to: &mut [u8],
+    packed: &mut [u8],
 ) -> Result<()> {
     let (from, rest) = bytes.as_chunks::<W>();
     let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
@@ -125,9 +133,13 @@ fn pack_elements<const W: usize>(
     if !from.is_empty() && furthest >= total {
         return Err(unfit(format!("an element would lie at {furthest} of {total}")));
     }
-    let (to, _) = to.as_chunks_mut::<W>();
-    if to.len() < total {
-        return Err(unfit(format!("there is room for {} elements of {total}", to.len())));
+    let length = packed.len();
+    let (to, rest) = packed.as_chunks_mut::<W>();
+    if to.len() != total || !rest.is_empty() {
+        return Err(unfit(format!("{length} bytes are there for {total} elements of {W} bytes")));
+    }
+    if total > from.len() {
+        to.fill([0; W]);
     }
     if !from.is_empty() {
         match offsets.split_last() {
@@ -138,13 +150,16 @@ fn pack_elements<const W: usize>(
     Ok(())
 }
 
-/// How many columns are moved together when neighbours in a column of the source become neighbours in a row: a line of
-/// the cache, so that each is read once.
-const TOGETHER: usize = 16;
+/// The sides of a tile that is turned round: a line of the cache of columns, and rows that fit into the first-level cache
+/// with it.
+const COLUMNS: usize = 16;
+const ROWS: usize = 64;
+
+/// How many runs of each row are moved before the next row: few enough that their targets are written side by side.
+const RUNS: usize = 32;
 
 /// Moves every element to the sum of its dimensions' offsets.
 fn copy<const W: usize>(from: &[[u8; W]], to: &mut [[u8; W]], outer: &[Vec<usize>], last: &[usize]) {
-    let runs = runs(last);
     let rows: usize = outer.iter().map(Vec::len).product();
     let base = |row: usize| {
         let (mut row, mut at) = (row, 0);
@@ -154,24 +169,33 @@ fn copy<const W: usize>(from: &[[u8; W]], to: &mut [[u8; W]], outer: &[Vec<usize
         }
         at
     };
-    if runs.len() * 4 <= last.len() {
-        for (row, source) in from.chunks_exact(last.len()).enumerate() {
-            let base = base(row);
-            for (start, place, length) in &runs {
-                to[base + place..][..*length].copy_from_slice(&source[*start..][..*length]);
+    let bases: Vec<usize> = (0..rows).map(base).collect();
+    let in_row = runs(last);
+    if in_row.len() * 4 <= last.len() {
+        for some in in_row.chunks(RUNS) {
+            for (source, base) in from.chunks_exact(last.len()).zip(&bases) {
+                for (start, place, length) in some {
+                    to[base + place..][..*length].copy_from_slice(&source[*start..][..*length]);
+                }
             }
         }
         return;
     }
-    // Rows go to columns: some rows whose elements become neighbours, times some columns, at a time.
-    let bases: Vec<usize> = (0..rows).map(base).collect();
-    let stretches = self::runs(&bases);
-    for (first, _, length) in stretches {
-        for start in (0..last.len()).step_by(TOGETHER) {
-            for (column, place) in last.iter().enumerate().skip(start).take(TOGETHER) {
-                let target = &mut to[bases[first] + place..][..length];
-                for (element, row) in target.iter_mut().zip(first..) {
-                    *element = from[row * last.len() + column];
+    // Rows go to columns. A tile is read row by row, so that each line of the cache is read once, and written column by column.
+    let mut tile = [[0u8; W]; ROWS * COLUMNS];
+    for (first, _, length) in runs(&bases) {
+        for row in (first..first + length).step_by(ROWS) {
+            let height = ROWS.min(first + length - row);
+            for column in (0..last.len()).step_by(COLUMNS) {
+                let width = COLUMNS.min(last.len() - column);
+                for (i, line) in tile.chunks_exact_mut(COLUMNS).take(height).enumerate() {
+                    line[..width].copy_from_slice(&from[(row + i) * last.len() + column..][..width]);
+                }
+                for (j, place) in last[column..][..width].iter().enumerate() {
+                    let target = &mut to[bases[row] + place..][..height];
+                    for (element, line) in target.iter_mut().zip(tile.chunks_exact(COLUMNS)) {
+                        *element = line[j];
+                    }
                 }
             }
         }

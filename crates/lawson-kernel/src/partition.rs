@@ -6,7 +6,7 @@
 //! of lowering itself. Chains of linear layers over common rows and attention are looked for by shape.
 
 use crate::group::Group;
-use crate::lower::{Lowered, lower};
+use crate::lower::{Blocks, Lowered, attention, lower};
 use lawson_graph::{Def, Graph, NodeId, Op, ValueId};
 use std::collections::{HashMap, HashSet};
 
@@ -19,15 +19,22 @@ enum Work {
     Reduce,
     /// Contractions, convolutions, windows: one a kernel.
     Heavy,
+    /// Composites: alone in a kernel of their own.
+    Alone,
 }
 
 fn work(op: &Op) -> Work {
     match op {
         Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => Work::Heavy,
         Op::Reduce(_) => Work::Reduce,
+        Op::Composite(_) => Work::Alone,
         _ => Work::Light,
     }
 }
+
+/// Queries and keys that attention treats together: scores, queries and sums of a block fit in the first-level cache for the
+/// usual depths.
+const ATTENTION: Blocks = Blocks { queries: 32, keys: 64 };
 
 /// A group with the kernel that it becomes.
 #[derive(Debug)]
@@ -40,17 +47,22 @@ pub struct Part {
 
 struct Parts<'g> {
     graph: &'g Graph,
-    /// The group of each node, by number; constants have none.
+    /// The group of each node, by number; constants and what is free have none.
     of: Vec<Option<usize>>,
     members: Vec<Vec<NodeId>>,
+    /// The nodes that use each value.
+    users: Vec<Vec<NodeId>>,
+    /// Nodes that cost nothing to compute anew wherever they are used: one number in another shape.
+    free: Vec<bool>,
 }
 
-/// The groups of a graph without composites, in an order in which they can run.
+/// The groups of a graph, in an order in which they can run. Of composites only `attention` is taken.
 pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
-    let mut p = Parts { graph, of: vec![None; graph.nodes().len()], members: Vec::new() };
+    let mut p = Parts::new(graph);
     let live = live(graph);
     for n in graph.node_ids() {
-        if live.contains(&n) && !matches!(graph.node(n).op, Op::Constant(_)) {
+        let constant = matches!(graph.node(n).op, Op::Constant(_));
+        if live.contains(&n) && !constant && !p.free[n.index()] {
             p.of[n.index()] = Some(p.members.len());
             p.members.push(vec![n]);
         }
@@ -65,7 +77,7 @@ pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
             }
             let mut nodes = p.members[a].clone();
             nodes.extend(&p.members[b]);
-            let Ok(group) = Group::of(graph, &nodes) else { continue };
+            let group = p.group(&nodes);
             if let Ok(l) = lower(graph, &group) {
                 p.join(a, b);
                 lowered.remove(&a);
@@ -90,9 +102,54 @@ fn live(graph: &Graph) -> HashSet<NodeId> {
     live
 }
 
-impl Parts<'_> {
-    fn users(&self, v: ValueId) -> impl Iterator<Item = NodeId> + '_ {
-        self.graph.node_ids().filter(move |n| self.graph.node(*n).inputs.contains(&v))
+impl<'g> Parts<'g> {
+    fn new(graph: &'g Graph) -> Parts<'g> {
+        let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.values().len()];
+        let mut free = vec![false; graph.nodes().len()];
+        let mut returned = vec![false; graph.values().len()];
+        graph.outputs().iter().for_each(|o| returned[o.value.index()] = true);
+        for n in graph.node_ids() {
+            let node = graph.node(n);
+            for v in &node.inputs {
+                users[v.index()].push(n);
+            }
+            let number = |v: &ValueId| match graph.value(*v).def {
+                Def::Input(_) => false,
+                Def::Node(m, _) => match &graph.node(m).op {
+                    Op::Constant(t) => t.is_splat(),
+                    _ => free[m.index()],
+                },
+            };
+            free[n.index()] = matches!(node.op, Op::Broadcast(_) | Op::Reshape(_))
+                && node.inputs.iter().all(number)
+                && node.outputs.iter().all(|v| !returned[v.index()]);
+        }
+        Parts { graph, of: vec![None; graph.nodes().len()], members: Vec::new(), users, free }
+    }
+
+    /// The group of some nodes, with what is free to them.
+    fn group(&self, members: &[NodeId]) -> Group {
+        let mut nodes: Vec<NodeId> = members.to_vec();
+        let mut inside: HashSet<NodeId> = nodes.iter().copied().collect();
+        let mut at = 0;
+        while at < nodes.len() {
+            for v in &self.graph.node(nodes[at]).inputs {
+                if let Def::Node(m, _) = self.graph.value(*v).def
+                    && self.free[m.index()]
+                    && inside.insert(m)
+                {
+                    nodes.push(m);
+                }
+            }
+            at += 1;
+        }
+        nodes.sort();
+        let returned = |v: &ValueId| self.graph.outputs().iter().any(|o| o.value == *v);
+        let needed = |v: &ValueId| returned(v) || self.users[v.index()].iter().any(|n| !inside.contains(n));
+        let results = nodes.iter().filter(|n| !self.free[n.index()]);
+        let outputs =
+            results.flat_map(|n| self.graph.node(*n).outputs.iter().copied()).filter(needed).collect();
+        Group { nodes, outputs }
     }
 
     fn work(&self, group: usize) -> (usize, usize) {
@@ -102,6 +159,9 @@ impl Parts<'_> {
 
     /// Whether group `a`, which computes `v`, may be computed with group `b`, which uses it.
     fn may_join(&self, a: usize, b: usize, v: ValueId) -> bool {
+        if self.is_alone(a) || self.is_alone(b) {
+            return false;
+        }
         let ((heavy_a, reduce_a), (heavy_b, reduce_b)) = (self.work(a), self.work(b));
         // One heavy operator a kernel, and nothing before it but what is free: what it reads, it reads often.
         if heavy_b > 0 && (heavy_a + reduce_a > 0 || !self.is_view(a)) {
@@ -111,11 +171,15 @@ impl Parts<'_> {
             return false;
         }
         // What others use too would be computed twice, unless it is an output of the joined kernel.
-        let shared = self.users(v).any(|n| self.of[n.index()] != Some(b));
+        let shared = self.users[v.index()].iter().any(|n| self.of[n.index()] != Some(b));
         if shared && (heavy_a > 0 || reduce_a == 0 && heavy_b == 0 && self.members[a].len() > 24) {
             return false;
         }
         self.is_convex(a, b)
+    }
+
+    fn is_alone(&self, group: usize) -> bool {
+        self.members[group].iter().any(|n| work(&self.graph.node(*n).op) == Work::Alone)
     }
 
     /// Whether a group only moves elements.
@@ -182,10 +246,13 @@ impl Parts<'_> {
                     still.push(g);
                     continue;
                 }
-                let group = Group::of(self.graph, &self.members[g])?;
+                let group = self.group(&self.members[g]);
                 let lowered = match lowered.remove(&g) {
                     Some(l) => l,
-                    None => lower(self.graph, &group)?,
+                    None => match group.nodes.as_slice() {
+                        [n] if self.graph.node(*n).op.is_composite() => attention(self.graph, *n, ATTENTION)?,
+                        _ => lower(self.graph, &group)?,
+                    },
                 };
                 done.insert(g);
                 out.push(Part { group, lowered });

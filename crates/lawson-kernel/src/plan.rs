@@ -2,9 +2,14 @@
 //!
 //! A plan is made for all sizes that its facts allow; [`Plan::bind`] fixes the parameters and gives every buffer of the arena
 //! its place. Steps between two barriers are independent of each other. Buffers of the arena whose lives do not
-//! overlap share bytes; a life is counted in phases, which are what lies between barriers.
+//! overlap share bytes; a life is counted in phases, which are what lies between barriers. `text.rs` prints plans.
+
+mod text;
+
+pub use text::PlanText;
 
 use crate::buffer::{BufferId, Layout, Role};
+use crate::schedule::Schedule;
 use crate::tree::Kernel;
 use lawson_graph::{Bindings, Code, Dim, Error, Facts, HostTensor, Result};
 use std::collections::HashSet;
@@ -20,6 +25,8 @@ pub struct Plan {
     pub facts: Facts,
     /// The kernels, each scheduled.
     pub kernels: Vec<Kernel>,
+    /// The schedules that were applied to them, by the same numbers.
+    pub schedules: Vec<Schedule>,
     /// The buffers.
     pub buffers: Vec<PlanBuffer>,
     /// What happens, in order.
@@ -100,6 +107,13 @@ impl Kernel {
 }
 
 impl Plan {
+    /// Adds a kernel to which this schedule has been applied; gives its number.
+    pub fn add_kernel(&mut self, kernel: Kernel, schedule: Schedule) -> usize {
+        self.kernels.push(kernel);
+        self.schedules.push(schedule);
+        self.kernels.len() - 1
+    }
+
     /// Adds a buffer.
     pub fn add_buffer(&mut self, buffer: PlanBuffer) -> Slot {
         self.buffers.push(buffer);
@@ -161,13 +175,19 @@ impl Plan {
             taken.sort_unstable();
             let mut at = 0usize;
             for (from, to) in taken {
-                if at + bytes[i] <= from {
+                if at.saturating_add(bytes[i]) <= from {
                     break;
                 }
-                at = at.max(to.next_multiple_of(ALIGN));
+                at = at.max(to.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX));
             }
+            let end =
+                at.checked_add(bytes[i]).filter(|end| isize::try_from(*end).is_ok()).ok_or_else(|| {
+                    let message =
+                        format!("the arena would end behind byte {at} with a buffer of {}", bytes[i]);
+                    Error::new(Code::DimOverflow, message).help("run on smaller sizes")
+                })?;
             offsets[i] = Some(at);
-            arena = arena.max(at + bytes[i]);
+            arena = arena.max(end);
             placed.push(i);
         }
         Ok(Bound { bytes, offsets, arena })

@@ -2,14 +2,16 @@
 //!
 //! [`Scope`] holds, for every axis whose loop is entered, the interval of its values and a number that divides them
 //! all. That is enough to simplify almost every quotient and remainder that layouts and reshapes bring in. What
-//! intervals cannot show, because parameters are involved, is left to the prover of the graph level: every axis
-//! becomes a symbol with facts about it.
+//! intervals cannot show, because parameters are involved, is left to `range/prove.rs`.
+
+mod eliminate;
+mod prove;
 
 use crate::expr::Condition;
 use crate::index::{Atom, Index};
-use crate::tree::{AxisId, For, Kernel, Node};
-use lawson_graph::{Dim, Fact, Facts, Relation, Symbol};
-use std::collections::BTreeSet;
+use crate::tree::{AxisId, For, Kernel};
+use eliminate::outer_bounds;
+use lawson_graph::Dim;
 
 /// The values that an axis takes: `lo <= value <= hi`, all multiples of `multiple`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,9 +47,6 @@ pub enum Truth {
     /// It depends, or is not known.
     Sometimes,
 }
-
-/// How many bounds of one index are looked at.
-const EXTREMES: usize = 32;
 
 /// Which end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,7 +153,7 @@ impl<'k> Scope<'k> {
             if !index.terms().iter().any(minus) {
                 return None;
             }
-            let ends = members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None });
+            let ends = outer_bounds(end, Side::High);
             ends.into_iter().find_map(|end| Some((index.clone() + *axis - end).as_const()? + 1))
         })
     }
@@ -173,16 +172,16 @@ impl<'k> Scope<'k> {
                 }
             }
             Atom::Mod(_, d) => (Some(0), self.dim_interval(d).1.map(|v| v - 1)),
-            // One member alone bounds a minimum from above; from below, all of them together do.
+            // The least is known to be at least something only if all members are, at most something if one is.
             Atom::Min(m) => {
-                let all: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
-                let lo = all.iter().map(|i| i.0).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)));
-                (lo.flatten(), all.iter().filter_map(|i| i.1).min())
+                let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let lo = members.iter().map(|(lo, _)| *lo).collect::<Option<Vec<i64>>>();
+                (lo.and_then(|lo| lo.into_iter().min()), members.iter().filter_map(|(_, hi)| *hi).min())
             }
             Atom::Max(m) => {
-                let all: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
-                let hi = all.iter().map(|i| i.1).reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b)));
-                (all.iter().filter_map(|i| i.0).max(), hi.flatten())
+                let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
+                let hi = members.iter().map(|(_, hi)| *hi).collect::<Option<Vec<i64>>>();
+                (members.iter().filter_map(|(lo, _)| *lo).max(), hi.and_then(|hi| hi.into_iter().max()))
             }
         }
     }
@@ -340,344 +339,6 @@ impl<'k> Scope<'k> {
     pub fn holds(&self, condition: &Condition) -> Truth {
         let index = self.simplify(&self.kernel.resolve(&condition.index));
         self.within(&index, &condition.end)
-    }
-
-    /// Whether `0 <= index < end` follows from the loops entered, the parameters' facts and these conditions; slower and
-    /// stronger than [`Scope::within`]. Axes must not be negative, which the verifier sees to.
-    pub fn proves_within(&self, written: &Index, end: &Dim, given: &[Condition]) -> bool {
-        let index = self.simplify(&self.kernel.resolve(written));
-        if self.within(&index, end) == Truth::Always {
-            return true;
-        }
-        let written = self.kernel.resolve(written);
-        if [&written, &index].into_iter().any(|i| self.proves_within_parts(i, end, given)) {
-            return true;
-        }
-        let scope = self.narrowed(given);
-        if scope.never_positive(&index.scaled(&Dim::from(-1)))
-            && scope.never_positive(&(index.clone() + 1 - end.clone()))
-        {
-            return true;
-        }
-        let Some(facts) = self.facts(given) else { return true };
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) && facts.is_positive(&(end.clone() - value))
-    }
-
-    /// The scope in which conditions on single axes are bounds of their loops.
-    fn narrowed(&self, given: &[Condition]) -> Scope<'k> {
-        let mut scope = self.clone();
-        for c in given {
-            let index = self.simplify(&self.kernel.resolve(&c.index));
-            let [(Atom::Axis(axis), one)] = index.terms() else { continue };
-            let found = scope.bounds.iter().position(|b| b.0 == *axis && b.3 == 1);
-            let Some(at) = found.filter(|_| one.is(1)) else { continue };
-            let (_, begin, end, _) = &mut scope.bounds[at];
-            // 0 <= axis + offset < end
-            let offset = index.offset();
-            let simpler = |i: Index| match i.as_dim() {
-                Some(d) => Index::constant(self.kernel.facts.simplify(d)),
-                None => i,
-            };
-            *begin = simpler(begin.clone().max(Index::constant(offset.clone() * -1)));
-            *end = simpler(end.clone().min(Index::constant(c.end.clone() - offset.clone())));
-        }
-        scope
-    }
-
-    /// The same for an index that is one quotient or remainder, up to its sign and what is added: what stands inside says it.
-    fn proves_within_parts(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
-        let [(atom, c)] = index.terms() else { return false };
-        let offset = index.offset();
-        match atom {
-            // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
-            Atom::Mod(_, k) => c.is(1) && offset.is(0) && k == end,
-            // 0 <= x/k + r < end says 0 <= x + k·r < k·end, and so does r - x/k of k·r + k - 1 - x.
-            Atom::Div(x, k) if self.kernel.facts.is_nonnegative(k) => {
-                let moved = offset.clone() * k.clone();
-                let inside = match c.as_const() {
-                    // 0 <= c·q + r < end, where q < (end - r)/c rounded up, and not below 0.
-                    Some(c) if c > 1 => {
-                        let Some((r, end)) = offset.as_const().zip(end.as_const()).filter(|p| p.0 >= 0)
-                        else {
-                            return false;
-                        };
-                        let quotients = Dim::from((end - r + c - 1).div_euclid(c));
-                        return self.proves_within(&Index::atom(atom.clone()), &quotients, given);
-                    }
-                    Some(1) => (**x).clone() + moved,
-                    Some(-1) => Index::constant(moved + k.clone() - 1) - (**x).clone(),
-                    _ => return false,
-                };
-                self.proves_within(&inside, &(end.clone() * k.clone()), given)
-            }
-            Atom::Div(..) | Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => false,
-        }
-    }
-
-    /// Whether an index is never above 0, as far as the bounds of the loops entered tell. It must have been resolved.
-    pub fn never_positive(&self, index: &Index) -> bool {
-        self.at_most_zero(index, self.bounds.len(), &mut 256)
-    }
-
-    /// How many loops have been entered.
-    pub fn depth(&self) -> usize {
-        self.bounds.len()
-    }
-
-    /// Indices over the loops below `depth` that are at least as great as this one wherever it is evaluated, or with
-    /// [`Side::Low`] at least as small; none if an axis stands where it cannot be replaced.
-    pub fn extremes(&self, index: &Index, depth: usize, side: Side) -> Vec<Index> {
-        let mut all = vec![index.clone()];
-        for at in (depth..self.bounds.len()).rev() {
-            let axis = self.bounds[at].0;
-            let mut next: Vec<Index> = Vec::new();
-            for i in all {
-                if !i.mentions(axis) {
-                    next.push(i);
-                } else if let Some(replaced) = self.without_axis(&i, at, side) {
-                    next.extend(replaced.into_iter().filter(|i| !i.mentions(axis)));
-                }
-            }
-            next.sort_by_key(size);
-            next.dedup();
-            next.truncate(EXTREMES);
-            all = next;
-        }
-        all
-    }
-
-    /// Puts bounds for the axis of a loop, such that the value grows no smaller (or no greater); `None` if the axis has
-    /// no coefficient whose sign is known.
-    fn without_axis(&self, index: &Index, at: usize, side: Side) -> Option<Vec<Index>> {
-        let (axis, begin, end, step) = &self.bounds[at];
-        let (_, c) = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis))?;
-        let facts = &self.kernel.facts;
-        let positive = match c.as_const() {
-            Some(c) => c > 0,
-            None if facts.is_nonnegative(c) => true,
-            None if facts.is_nonnegative(&(c.clone() * -1)) => false,
-            None => return None,
-        };
-        let bounds = if positive == (side == Side::High) {
-            let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
-            outer_bounds(end, Side::High).into_iter().map(|e| e - last).collect()
-        } else {
-            outer_bounds(begin, Side::Low)
-        };
-        let mut without = index.clone();
-        without.add_term(Atom::Axis(*axis), c.clone() * -1);
-        let put = |bound: Index| {
-            let mut put = without.clone();
-            put.add_scaled(&bound, c);
-            self.simplify(&put)
-        };
-        Some(bounds.into_iter().map(put).collect())
-    }
-
-    /// Whether an index is never above 0, by putting bounds for axes, those of the innermost loops first: what is left of a
-    /// loop that is split, and of its tail, cancels out then. `tries` limits how many combinations of bounds are looked at.
-    fn at_most_zero(&self, index: &Index, loops: usize, tries: &mut u32) -> bool {
-        if self.interval(index).1.is_some_and(|hi| hi <= 0) {
-            return true;
-        }
-        if *tries == 0 {
-            return false;
-        }
-        *tries -= 1;
-        let proven = match loops.checked_sub(1) {
-            None => index.as_dim().is_some_and(|d| self.kernel.facts.is_nonnegative(&(d.clone() * -1))),
-            Some(at) => {
-                let axis = Atom::Axis(self.bounds[at].0);
-                if index.terms().iter().all(|(a, _)| *a != axis) {
-                    self.at_most_zero(index, at, tries)
-                } else {
-                    let put = self.without_axis(index, at, Side::High).unwrap_or_default();
-                    put.iter().any(|i| self.at_most_zero(i, at, tries))
-                }
-            }
-        };
-        proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
-    }
-
-    /// An index that is never above 0 only where this one is not either, without its first quotient or remainder: `k·(x/k)`
-    /// becomes `x`, `-k·(x/k)` becomes `k - 1 - x`, `x%k` becomes `k - 1` and `-(x%k)` becomes 0. Where a quotient has another
-    /// coefficient, everything is taken `k` times first.
-    fn above_quotient(&self, index: &Index) -> Option<Index> {
-        index.terms().iter().find_map(|(atom, c)| {
-            let c = c.as_const()?;
-            let mut put = index.clone();
-            put.add_term(atom.clone(), Dim::from(-c));
-            match atom {
-                Atom::Div(x, k) => {
-                    let k = k.as_const().filter(|k| *k > 0)?;
-                    let bound = if c > 0 { (**x).clone() } else { (**x).clone() - (k - 1) };
-                    if c % k == 0 {
-                        put.add_scaled(&bound, &Dim::from(c / k));
-                    } else {
-                        put = put.scaled(&Dim::from(k)) - (k - 1);
-                        put.add_scaled(&bound, &Dim::from(c));
-                    }
-                }
-                Atom::Mod(_, k) if c > 0 => put.add_scaled(&Index::constant(k.clone() - 1), &Dim::from(c)),
-                Atom::Mod(..) => {}
-                Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => return None,
-            }
-            Some(self.simplify(&put))
-        })
-    }
-
-    /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
-    pub fn proves_nonnegative(&self, index: &Index) -> bool {
-        let index = self.simplify(&self.kernel.resolve(index));
-        if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
-            return true;
-        }
-        let Some(facts) = self.facts(&[]) else { return true };
-        let value = Self::as_dim(&index);
-        facts.is_nonnegative(&value) || self.proves_nonnegative_by_parts(&facts, &value)
-    }
-
-    /// Splits a parameter into `d` times a quotient plus a remainder, for each step `d` of a loop: `N - 6·(N/6)` then is the
-    /// remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind.
-    fn proves_nonnegative_by_parts(&self, facts: &Facts, value: &Dim) -> bool {
-        let mut steps = BTreeSet::new();
-        self.kernel.visit(&mut |node| {
-            if let Node::For(f) = node {
-                steps.insert(f.step);
-            }
-        });
-        let mut symbols = BTreeSet::new();
-        value.visit_symbols(&mut |s| {
-            symbols.insert(s.clone());
-        });
-        let quotient = Dim::symbol("quotient of a parameter");
-        let remainder = Dim::symbol("remainder of a parameter");
-        let attempt = |symbol: &Symbol, d: i64| {
-            let whole = quotient.clone() * d + remainder.clone();
-            let split = |dim: &Dim| dim.substitute(&|s| (s == symbol).then(|| whole.clone()));
-            let mut parts = Facts::new();
-            parts.add(Fact::new(remainder.clone(), Relation::Lt, d)).ok()?;
-            for fact in facts.written() {
-                parts.add(Fact::new(split(&fact.left), fact.relation, split(&fact.right))).ok()?;
-            }
-            Some(parts.is_nonnegative(&split(value)))
-        };
-        let mut pairs = symbols.iter().flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
-        pairs.any(|(symbol, d)| attempt(symbol, d) == Some(true))
-    }
-
-    /// What is known of parameters and axes here; `None` if that contradicts itself, so that nothing is executed here.
-    fn facts(&self, given: &[Condition]) -> Option<Facts> {
-        let mut facts = self.kernel.facts.clone();
-        for (axis, begin, end, step) in &self.bounds {
-            let symbol = Self::as_dim(&Index::axis(*axis));
-            let begin_dim = Self::as_dim(begin);
-            let mut known = Vec::new();
-            for begin in members(begin, |a| if let Atom::Max(m) = a { Some(m) } else { None }) {
-                known.push(Fact::new(symbol.clone(), Relation::Ge, Self::as_dim(&begin)));
-            }
-            for end in members(end, |a| if let Atom::Min(m) = a { Some(m) } else { None }) {
-                let end_dim = Self::as_dim(&end);
-                if *step > 1 && facts.is_multiple(&(end_dim.clone() - begin_dim.clone()), *step) {
-                    known.push(Fact::new(symbol.clone(), Relation::Le, end_dim - *step));
-                } else {
-                    known.push(Fact::new(symbol.clone(), Relation::Lt, end_dim));
-                }
-            }
-            if *step > 1 && facts.is_multiple(&begin_dim, *step) {
-                known.push(Fact::new(symbol.modulo(&Dim::from(*step)), Relation::Eq, 0));
-            }
-            for fact in known {
-                facts.add(fact).ok()?;
-            }
-        }
-        for c in given {
-            let i = self.simplify(&self.kernel.resolve(&c.index));
-            let i = Self::as_dim(&i);
-            facts.add(Fact::new(i.clone(), Relation::Ge, 0)).ok()?;
-            facts.add(Fact::new(i, Relation::Lt, c.end.clone())).ok()?;
-        }
-        Some(facts)
-    }
-
-    /// An index as an expression over symbols, one an axis.
-    fn as_dim(index: &Index) -> Dim {
-        let mut sum = index.offset().clone();
-        for (atom, c) in index.terms() {
-            let value = match atom {
-                Atom::Axis(a) => Dim::symbol(format!("axis {}", a.0)),
-                Atom::Div(i, d) => Self::as_dim(i).floor_div(d),
-                Atom::Mod(i, d) => Self::as_dim(i).modulo(d),
-                Atom::Min(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO),
-                Atom::Max(m) => m.iter().map(Self::as_dim).reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO),
-            };
-            sum = sum + value * c.clone();
-        }
-        sum
-    }
-}
-
-/// `axis < min(a, b) + c` says `axis < a + c` and `axis < b + c`; so does a maximum below.
-fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
-    match bound.terms() {
-        [(atom, c)] if c.is(1) => match of(atom) {
-            Some(members) => members.iter().map(|m| m.clone() + bound.offset().clone()).collect(),
-            None => vec![bound.clone()],
-        },
-        _ => vec![bound.clone()],
-    }
-}
-
-/// Indices that are each at least as great as this one (or as small), simpler ones first: members of minima (or maxima), and `x` for
-/// `k·(x/k)` (or `x - k + 1`).
-fn outer_bounds(index: &Index, side: Side) -> Vec<Index> {
-    let mut all = Vec::new();
-    add_outer_bounds(index, side, &mut all);
-    all.sort_by_key(size);
-    all
-}
-
-/// How many atoms an index has, those inside others included.
-fn size(index: &Index) -> usize {
-    let atom = |a: &Atom| match a {
-        Atom::Axis(_) => 1,
-        Atom::Div(i, _) | Atom::Mod(i, _) => 1 + size(i),
-        Atom::Min(m) | Atom::Max(m) => 1 + m.iter().map(size).sum::<usize>(),
-    };
-    index.terms().iter().map(|(a, _)| atom(a)).sum()
-}
-
-fn add_outer_bounds(index: &Index, side: Side, all: &mut Vec<Index>) {
-    if all.len() >= EXTREMES || all.contains(index) {
-        return;
-    }
-    let extremum = index.terms().iter().find_map(|(atom, c)| match (atom, side) {
-        (Atom::Min(members), Side::High) | (Atom::Max(members), Side::Low) if c.is(1) => {
-            Some((atom, members))
-        }
-        _ => None,
-    });
-    if let Some((atom, members)) = extremum {
-        let mut rest = index.clone();
-        rest.add_term(atom.clone(), Dim::from(-1));
-        members.iter().for_each(|m| add_outer_bounds(&(rest.clone() + m.clone()), side, all));
-        return;
-    }
-    all.push(index.clone());
-    // What contains most comes first: without it, most cancels.
-    let mut terms: Vec<&(Atom, Dim)> = index.terms().iter().collect();
-    terms.sort_by_key(|(a, _)| std::cmp::Reverse(size(&Index::atom(a.clone()))));
-    for (atom, c) in terms {
-        if let Atom::Div(x, k) = atom
-            && c == k
-            && let Some(k) = k.as_const().filter(|k| *k > 0)
-        {
-            let less = if side == Side::Low { k - 1 } else { 0 };
-            let mut rest = index.clone();
-            rest.add_term(atom.clone(), c.clone() * -1);
-            add_outer_bounds(&(rest + (**x).clone() - less), side, all);
-        }
     }
 }
 

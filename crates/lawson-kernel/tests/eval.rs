@@ -4,7 +4,7 @@
 use lawson_graph::{DType, Dim, Facts};
 use lawson_kernel::build::{accumulate, for_each, loop_of, step, store};
 use lawson_kernel::eval::{self, Coverage, Options, Order};
-use lawson_kernel::{BufferId, Condition, Guard, Index, Kernel, Kind, Layout, Level};
+use lawson_kernel::{BufferId, Condition, Expr, Guard, Index, Kernel, Kind, Layout, Level, Scalar, State};
 
 fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
@@ -150,4 +150,34 @@ fn sums_are_rounded_at_every_step_and_layouts_say_where_elements_lie() {
     let mut buffers = [floats(&panels), vec![0; 8]];
     run(&k, &mut buffers).unwrap();
     assert_eq!(buffers[1], floats(&[16777216.0, 6.0]));
+}
+
+#[test]
+fn running_backwards_shows_a_wrong_identity() {
+    // A product in a vector loop: each lane begins with the identity.
+    let build = |identity| {
+        let mut k = Kernel::new("product", Facts::new());
+        let (x, y) = (k.input("x", DType::F32, &[Dim::from(3)]), k.output("y", DType::F32, &[]));
+        let r = k.add_axis("r");
+        let one = k.f32(1.0);
+        let state = State { dtype: DType::F32, init: one, identity: Scalar::f32(identity) };
+        let acc = k.add_acc("p", vec![state], |k, id| {
+            let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
+            vec![k.product(a, b)]
+        });
+        let (state, e) = (k.state(acc), k.load(x, vec![Index::axis(r)]));
+        let next = k.product(state, e);
+        let result = k.result(acc);
+        let lanes = loop_of(r, 0, 3, 1, Kind::Vector(4), vec![step(acc, next)]);
+        k.body = vec![accumulate(acc, vec![lanes]), store(y, vec![], result)];
+        k
+    };
+    let reverse = Options { order: Order::Reverse, ..Options::default() };
+    let mut buffers = [floats(&[2.0, 3.0, 5.0]), vec![0; 4]];
+    eval::run(&build(1.0), &[], &mut buffers, &reverse).unwrap();
+    assert_eq!(buffers[1], floats(&[30.0]));
+    eval::run(&build(0.0), &[], &mut buffers, &Options::default()).unwrap();
+    assert_eq!(buffers[1], floats(&[30.0]));
+    eval::run(&build(0.0), &[], &mut buffers, &reverse).unwrap();
+    assert_eq!(buffers[1], floats(&[0.0]));
 }

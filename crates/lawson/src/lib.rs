@@ -33,13 +33,16 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod cpu;
 pub mod npy;
 mod program;
 mod session;
 mod tensor;
 mod view;
 
+pub use lawson_cpu::team::Team;
 pub use lawson_graph as graph;
+pub use lawson_kernel as kernel;
 pub use lawson_list as list;
 #[cfg(feature = "onnx")]
 pub use lawson_onnx as onnx;

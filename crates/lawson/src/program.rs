@@ -3,7 +3,9 @@
 //! Comes in: a graph and options; goes out: a program, from which sessions are made. Compiling is: verify, run the
 //! passes, hand over to the target.
 
+use crate::cpu::CpuProgram;
 use crate::session::Session;
+use lawson_cpu::team::Team;
 use lawson_graph::{Graph, Result, Type};
 use lawson_opt::Pipeline;
 use std::fmt;
@@ -24,8 +26,17 @@ pub struct Program(Arc<Inner>);
 
 struct Inner {
     graph: Graph,
+    code: Compiled,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
+}
+
+/// What a target made of the graph.
+pub(crate) enum Compiled {
+    /// Nothing: the graph is interpreted.
+    Reference,
+    /// Machine code, and the threads that run it.
+    Cpu(CpuProgram),
 }
 
 /// How a graph is compiled.
@@ -35,6 +46,9 @@ pub struct CompileOptions {
     pub target: Target,
     /// What is done to the graph before that.
     pub passes: Passes,
+    /// The threads that run it on the CPU target; none means a team of one's own, with a member for each processor. Programs
+    /// that share a team take turns on it.
+    pub team: Option<Team>,
 }
 
 /// What a program runs on.
@@ -44,6 +58,10 @@ pub enum Target {
     /// The reference interpreter: every operator, no speed.
     #[default]
     Reference,
+    /// Machine code for this processor, which must be an x86-64 with AVX-512, under Unix. It takes elementwise operators, views,
+    /// reductions, contractions, convolutions and windows in f32. Everything else is refused when compiling
+    /// ([`Code::NotLowered`](crate::Code::NotLowered)), with the operator's name.
+    Cpu,
 }
 
 /// Which passes run.
@@ -78,14 +96,25 @@ impl Program {
     pub fn compile(graph: Graph, options: &CompileOptions) -> Result<Program> {
         graph.verify()?;
         let (inputs, outputs) = signature(&graph);
-        let graph = match &options.passes {
-            Passes::None => graph,
-            Passes::Standard => Pipeline::standard().run(&graph)?,
-            Passes::Custom(pipeline) => pipeline.run(&graph)?,
+        let (graph, code) = match (options.target, &options.passes) {
+            (Target::Cpu, Passes::Standard) => {
+                let (graph, code) = CpuProgram::standard(&graph, options.team.clone())?;
+                (graph, Compiled::Cpu(code))
+            }
+            (target, passes) => {
+                let graph = match passes {
+                    Passes::None => graph,
+                    Passes::Standard => Pipeline::standard().run(&graph)?,
+                    Passes::Custom(pipeline) => pipeline.run(&graph)?,
+                };
+                let code = match target {
+                    Target::Reference => Compiled::Reference,
+                    Target::Cpu => Compiled::Cpu(CpuProgram::compile(&graph, options.team.clone())?),
+                };
+                (graph, code)
+            }
         };
-        match options.target {
-            Target::Reference => Ok(Program(Arc::new(Inner { graph, inputs, outputs }))),
-        }
+        Ok(Program(Arc::new(Inner { graph, code, inputs, outputs })))
     }
 
     /// The inputs, in order.
@@ -101,6 +130,18 @@ impl Program {
     /// The graph after the passes.
     pub fn graph(&self) -> &Graph {
         &self.0.graph
+    }
+
+    pub(crate) fn code(&self) -> &Compiled {
+        &self.0.code
+    }
+
+    /// The plan that the target runs, if it has one.
+    pub fn plan(&self) -> Option<&lawson_kernel::Plan> {
+        match &self.0.code {
+            Compiled::Reference => None,
+            Compiled::Cpu(cpu) => Some(cpu.plan()),
+        }
     }
 
     /// A session, which runs the program. Each thread has its own.

@@ -3,7 +3,8 @@
 //! Comes in: values for the inputs, in order or by name; goes out: values of the outputs. Types, sizes and the facts
 //! about them are checked before anything is computed.
 
-use crate::program::{Port, Program};
+use crate::cpu::{CpuSession, Ran};
+use crate::program::{Compiled, Port, Program};
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, nearest};
@@ -13,6 +14,8 @@ use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, neares
 pub struct Session {
     program: Program,
     options: interp::Options,
+    /// What a compiled program runs with, for the sizes of the last run.
+    cpu: Option<CpuSession>,
 }
 
 /// How much a run may use before it is stopped with an error.
@@ -33,7 +36,7 @@ impl Default for Limits {
 
 impl Session {
     pub(crate) fn new(program: Program) -> Session {
-        Session { program, options: interp::Options::default() }
+        Session { program, options: interp::Options::default(), cpu: None }
     }
 
     /// The program.
@@ -41,7 +44,8 @@ impl Session {
         &self.program
     }
 
-    /// Sets how much a run may use.
+    /// Sets how much a run may use. Compiled targets have no such limits: their sizes follow from the inputs, and a plan whose
+    /// memory cannot be had is an error.
     pub fn set_limits(&mut self, limits: Limits) {
         (self.options.max_steps, self.options.max_bytes) = (limits.max_steps, limits.max_bytes);
     }
@@ -98,16 +102,11 @@ impl Session {
 
     /// Runs on values, which may be sequences and optionals too.
     pub fn run_values(&mut self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let expected = self.program.inputs();
-        if inputs.len() != expected.len() {
-            let names: Vec<&str> = expected.iter().map(|p| p.name.as_str()).collect();
-            return Err(Error::new(
-                Code::InputMissing,
-                format!("the program takes {} inputs, but {} came", expected.len(), inputs.len()),
-            )
-            .help(format!("the inputs are: {}", names.join(", "))));
+        self.check_count(inputs.len())?;
+        match self.program.code() {
+            Compiled::Reference => interp::run(self.program.graph(), inputs, &self.options),
+            Compiled::Cpu(cpu) => cpu.run_values(self.program.graph(), &mut self.cpu, inputs),
         }
-        interp::run(self.program.graph(), inputs, &self.options)
     }
 
     /// Runs in the caller's memory: reads the inputs there and writes the outputs there. If there is an error,
@@ -115,6 +114,9 @@ impl Session {
     ///
     /// An output that lives in an input is written to its own view like any other; give that memory as the input of
     /// the next run.
+    ///
+    /// On the CPU target, views that are row-major and contiguous are read and written in place, at any alignment, and once a
+    /// run has had the same sizes, the next one allocates nothing. Other views are copied.
     ///
     /// ```
     /// # use lawson::{CompileOptions, DType, Program, TensorView, TensorViewMut, graph::Graph};
@@ -129,6 +131,7 @@ impl Session {
     /// # Ok::<(), lawson::Error>(())
     /// ```
     pub fn run_into(&mut self, inputs: &[TensorView<'_>], outputs: &mut [TensorViewMut<'_>]) -> Result<()> {
+        self.check_count(inputs.len())?;
         let ports = self.program.outputs();
         if outputs.len() != ports.len() {
             return Err(Error::new(
@@ -136,12 +139,27 @@ impl Session {
                 format!("the program has {} outputs, but there are {} views", ports.len(), outputs.len()),
             ));
         }
+        if let Compiled::Cpu(cpu) = self.program.code()
+            && cpu.run_views(self.program.graph(), &mut self.cpu, inputs, outputs)? == Ran::Yes
+        {
+            return Ok(());
+        }
         let inputs = inputs.iter().map(TensorView::to_tensor).collect::<Result<Vec<_>>>()?;
         let results = self.run(&inputs)?;
         for ((view, tensor), port) in outputs.iter().zip(&results).zip(self.program.outputs()) {
-            view.check(tensor.host()).map_err(|e| e.at(place(Side::Output, port)))?;
+            view.check(tensor.dtype(), tensor.sizes()).map_err(|e| e.at(place(Side::Output, port)))?;
         }
         outputs.iter_mut().zip(&results).try_for_each(|(view, tensor)| view.copy_from(tensor))
+    }
+
+    fn check_count(&self, inputs: usize) -> Result<()> {
+        let expected = self.program.inputs();
+        if inputs == expected.len() {
+            return Ok(());
+        }
+        let names: Vec<&str> = expected.iter().map(|p| p.name.as_str()).collect();
+        let message = format!("the program takes {} inputs, but {inputs} came", expected.len());
+        Err(Error::new(Code::InputMissing, message).help(format!("the inputs are: {}", names.join(", "))))
     }
 
     fn check_outputs_are_tensors(&self) -> Result<()> {

@@ -4,7 +4,7 @@
 //! element lies inside the bytes, and no two elements of a view to be written overlap.
 
 use crate::tensor::{Tensor, row_major_strides};
-use lawson_graph::{Code, DType, Error, HostTensor, Result};
+use lawson_graph::{Code, DType, Error, Result};
 
 /// Elements that a run reads, in the caller's memory.
 ///
@@ -74,6 +74,13 @@ impl<'a> TensorView<'a> {
         &self.layout.strides
     }
 
+    /// The elements' bytes, if they are row-major and contiguous.
+    pub(crate) fn contiguous(&self) -> Option<&'a [u8]> {
+        let start = self.layout.offset * self.layout.dtype.bits() / 8;
+        let len = self.layout.dtype.bytes_for(self.layout.count)?;
+        self.layout.is_contiguous().then(|| &self.bytes[start..start + len])
+    }
+
     /// A tensor with a copy of the elements.
     pub fn to_tensor(&self) -> Result<Tensor> {
         let Layout { dtype, sizes, count, .. } = &self.layout;
@@ -124,27 +131,26 @@ impl<'a> TensorViewMut<'a> {
         &self.layout.strides
     }
 
-    /// Whether the tensor has this view's dtype and sizes; if not, what differs.
-    pub(crate) fn check(&self, tensor: &HostTensor) -> Result<()> {
-        if (tensor.dtype(), tensor.sizes()) == (self.dtype(), self.sizes()) {
+    /// The elements' bytes, if they are row-major and contiguous.
+    pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
+        let start = self.layout.offset * self.layout.dtype.bits() / 8;
+        let len = self.layout.dtype.bytes_for(self.layout.count)?;
+        self.layout.is_contiguous().then(|| &mut self.bytes[start..start + len])
+    }
+
+    /// Whether a result of this dtype and these sizes fits the view; if not, what differs.
+    pub(crate) fn check(&self, dtype: DType, sizes: &[usize]) -> Result<()> {
+        if (dtype, sizes) == (self.dtype(), self.sizes()) {
             return Ok(());
         }
-        Err(Error::new(
-            Code::InputType,
-            format!(
-                "the view is {}{:?}, but the result is {}{:?}",
-                self.dtype(),
-                self.sizes(),
-                tensor.dtype(),
-                tensor.sizes()
-            ),
-        ))
+        let view = format!("{}{:?}", self.dtype(), self.sizes());
+        Err(Error::new(Code::InputType, format!("the view is {view}, but the result is {dtype}{sizes:?}")))
     }
 
     /// Takes over the elements of a tensor of the same dtype and sizes.
     pub fn copy_from(&mut self, tensor: &Tensor) -> Result<()> {
         let host = tensor.to_host()?;
-        self.check(&host)?;
+        self.check(host.dtype(), host.sizes())?;
         let bits = self.dtype().bits();
         if self.layout.is_contiguous() {
             let start = self.layout.offset * bits / 8;
@@ -212,9 +218,13 @@ impl Layout {
     }
 
     fn is_contiguous(&self) -> bool {
-        let expected = row_major_strides(&self.sizes);
-        let axes = self.sizes.iter().zip(&self.strides).zip(expected);
-        self.count == 0 || axes.into_iter().all(|((size, s), e)| *size == 1 || usize::try_from(*s) == Ok(e))
+        let mut expected = 1usize;
+        self.count == 0
+            || self.sizes.iter().zip(&self.strides).rev().all(|(size, s)| {
+                let fits = *size == 1 || usize::try_from(*s) == Ok(expected);
+                expected = expected.saturating_mul(*size);
+                fits
+            })
     }
 
     /// Refuses layouts that are not nested: each axis must step over all that the axes of smaller stride span.

@@ -4,11 +4,13 @@ mod bisect;
 mod check;
 mod exact;
 mod explain;
+mod kernels;
 mod list;
 mod ops;
 mod opt;
 mod run;
 mod show;
+mod time;
 
 use crate::args::{Cli, Command};
 use crate::report::{Outcome, Reporter};

@@ -1,13 +1,15 @@
 //! `lawson run`: compiles a graph, finds its inputs, runs it, and shows or writes its outputs.
 
+use super::time::{self, Times};
 use super::{exact, pipeline};
-use crate::args::RunArgs;
+use crate::args::{RunArgs, Target};
 use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
 use lawson::graph::{Bindings, interp};
-use lawson::{CompileOptions, Limits, Passes, Program};
+use lawson::{Code, CompileOptions, Error, Limits, Passes, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
+use std::time::Instant;
 
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let loaded = load::graph(&args.file)?;
@@ -19,20 +21,50 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
         let results = interp::run_bounded(&loaded.graph, &values, &options)?;
         return exact::print(&names, &results, &bindings, reporter, out);
     }
-    let passes = Passes::Custom(pipeline(&args.passes)?);
-    let program = Program::compile(loaded.graph, &CompileOptions { passes, ..CompileOptions::default() })?;
+    let start = Instant::now();
+    let program = Program::compile(loaded.graph, &compile_options(args)?)?;
+    let compile = start.elapsed();
     let mut session = program.session();
     session.set_limits(Limits { max_steps: options.max_steps, max_bytes: options.max_bytes });
+    let start = Instant::now();
     let results = session.run_values(&values)?;
+    let first = start.elapsed();
     output::write_files(&names, &results, &destinations)?;
+    let times = match args.time {
+        true => Some(Times { compile, first, further: time::further(&mut session, &values, &results)? }),
+        false => None,
+    };
     if reporter.json {
         let outputs: Map<String, Json> =
             names.iter().cloned().zip(results.iter().map(output::value_json)).collect();
-        let report = json!({ "symbols": symbols_json(&bindings), "outputs": outputs });
+        let mut report = json!({ "symbols": symbols_json(&bindings), "outputs": outputs });
+        if let Some(times) = times {
+            report["time"] = times.to_json();
+        }
         return Ok(writeln!(out, "{report:#}")?);
     }
     print_symbols(&bindings, out)?;
-    names.iter().zip(&results).try_for_each(|(name, value)| output::summary(out, name, value))
+    for (name, value) in names.iter().zip(&results) {
+        output::summary(out, name, value)?;
+    }
+    times.map_or(Ok(()), |times| Ok(writeln!(out, "{times}")?))
+}
+
+fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
+    let passes = Passes::Custom(pipeline(&args.passes)?);
+    let (target, team) = match (args.target, args.threads) {
+        (Target::Reference, None) => (lawson::Target::Reference, None),
+        (Target::Reference, Some(_)) => {
+            return Err(Error::new(Code::Usage, "the reference target runs on one thread")
+                .help("leave out --threads, or say --target cpu"));
+        }
+        (Target::Cpu, None) => (lawson::Target::Cpu, None),
+        (Target::Cpu, Some(n)) => {
+            let team = Team::new(n).map_err(|e| Error::new(Code::Usage, format!("--threads {n}: {e}")))?;
+            (lawson::Target::Cpu, Some(team))
+        }
+    };
+    Ok(CompileOptions { target, passes, team })
 }
 
 /// Prints the sizes that a run had, if any were open.

@@ -1,5 +1,6 @@
-//! `lawson show`: a graph with its types and, beside each operator, what it costs.
+//! `lawson show`: a graph with its types and, beside each operator, what it costs; or, by `kernels.rs`, what it is compiled to.
 
+use super::kernels;
 use crate::args::ShowArgs;
 use crate::input::check_bound;
 use crate::load;
@@ -16,6 +17,9 @@ const SHOWN: usize = 16;
 pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let graph = load::graph(&args.file)?.graph;
     check_bound(&graph, &args.bind)?;
+    if args.kernels || args.plan || args.dump_asm {
+        return kernels::run(&graph, args, reporter, out);
+    }
     let value_of = |s: &Symbol| args.bind.iter().find(|b| b.symbol == s.name()).map(|b| Dim::from(b.value));
     let bound = |d: &Dim| d.substitute(&value_of);
     let costs: Vec<Cost> = graph.nodes().iter().map(|n| graph.node_cost(n).map_dims(&bound)).collect();

@@ -9,7 +9,7 @@ use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::BinaryKind;
-use lawson_kernel::{AccId, AxisId, Expr, ExprId, Extremum, For, Index, Kind, Node, Scalar};
+use lawson_kernel::{AccId, AxisId, Expr, ExprId, Extremum, For, Index, Kind, Node, Scalar, Truth};
 use std::collections::HashMap;
 
 /// An accumulator that is being stepped, or whose result is known.
@@ -327,6 +327,10 @@ impl<'k> Lowering<'k> {
         if reads_state(self, a) || reads_state(self, b) {
             return Ok(false);
         }
+        // Padding contributes nothing.
+        if self.is_absent(a) || self.is_absent(b) {
+            return Ok(true);
+        }
         // The one that only this point reads may stay in memory.
         let first = self.memory_operand(a)?;
         let (a, b) = match first {
@@ -341,6 +345,16 @@ impl<'k> Lowering<'k> {
         };
         self.emit(here, Op::Update { op: Vec3::Fmadd231ps, dst, a, b, mask });
         Ok(true)
+    }
+
+    /// Whether an expression is a load that never takes place at this point, and is 0 instead.
+    fn is_absent(&self, e: ExprId) -> bool {
+        match self.k.expr(e) {
+            Expr::Load(load) => load.guard.as_ref().is_some_and(|g| {
+                self.is_zero(g.otherwise) && g.conditions.iter().any(|c| self.scope.holds(c) == Truth::Never)
+            }),
+            _ => false,
+        }
     }
 
     fn step_by(&mut self, op: Vec3, value: ExprId, dst: V, mask: Option<V>) -> Result<bool> {

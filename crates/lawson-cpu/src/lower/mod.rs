@@ -157,7 +157,6 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         classes: l.classes,
         body,
         words: l.words,
-        scratch: l.scratch,
         scratch_bytes: l.scratch_bytes,
         parallel: l.parallel,
         entry: l.entry,
@@ -496,14 +495,25 @@ impl<'k> Lowering<'k> {
             format!("{}[{}] = e{}", k.buffer(s.buffer).name, index.join(", "), s.value.0)
         });
         let offset = self.k.resolve(&self.k.buffer(s.buffer).layout.offset(&s.index));
+        // What is read back at once, in the same lanes, is still in its register.
+        let same = |e: &Expr| matches!(e, Expr::Load(l) if l.buffer == s.buffer && l.index == s.index && l.guard.is_none());
+        let read_back = self.k.exprs.iter().position(same).map(|e| ExprId(e as u32));
+        let mut kept: Vec<(Key, V)> = Vec::new();
         self.at_points(&mut |l| {
             if l.empty_lanes() {
                 return Ok(());
             }
             let value = l.value(s.value)?;
+            if let Some(e) = read_back {
+                kept.push((l.key(e), value));
+            }
             l.store(s, &offset, value)
         })?;
         self.forget_loads(s.buffer);
+        if let Some(e) = read_back {
+            let here = self.here();
+            self.frames[here].values.extend(kept.into_iter().map(|(key, v)| (key, (e, v))));
+        }
         Ok(())
     }
 

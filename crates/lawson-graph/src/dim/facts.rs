@@ -285,17 +285,20 @@ pub(super) fn i128_to_i64(v: i128) -> i64 {
 }
 
 /// What follows from `gap >= 0` without the first minimum or maximum in it: `min(a, b) + c >= 0` says `a + c >= 0` and
-/// `b + c >= 0`, and so does `c - max(-a, -b) >= 0`.
+/// `b + c >= 0`, and so does `c - max(-a, -b) >= 0`; `4*(x / 4)` is at most `x`, which may be a minimum.
 fn relaxed(gap: &Dim) -> Vec<Dim> {
-    let members = gap.terms().iter().find_map(|t| match (t.monomial.as_slice(), t.coefficient) {
-        ([(Atom::Min(m), 1)], c) if c > 0 => Some((t, m)),
-        ([(Atom::Max(m), 1)], c) if c < 0 => Some((t, m)),
+    let without = |t: &Term| gap.clone() - Dim::monomial(t.monomial.clone(), t.coefficient);
+    let is_min = |d: &Dim| d.terms().iter().any(|t| matches!(t.monomial.as_slice(), [(Atom::Min(_), 1)]));
+    let implied = gap.terms().iter().find_map(|t| match (t.monomial.as_slice(), t.coefficient) {
+        ([(Atom::Min(m), 1)], c) if c > 0 => Some((t, m.clone(), c)),
+        ([(Atom::Max(m), 1)], c) if c < 0 => Some((t, m.clone(), c)),
+        ([(Atom::FloorDiv(x, d), 1)], c) if c > 0 && is_min(x) => {
+            let d = d.as_const().filter(|d| *d > 0 && c % d == 0)?;
+            Some((t, vec![x.clone()], c / d))
+        }
         _ => None,
     });
-    members.map_or(Vec::new(), |(t, members)| {
-        let rest = gap.clone() - Dim::monomial(t.monomial.clone(), t.coefficient);
-        members.iter().map(|m| rest.clone() + m.clone() * t.coefficient).collect()
-    })
+    implied.map_or(Vec::new(), |(t, members, c)| members.into_iter().map(|m| without(t) + m * c).collect())
 }
 
 /// `gap == 0` read as `x % modulus == residue`.
@@ -383,6 +386,9 @@ mod tests {
         assert!(f.is_nonnegative(&d("1 - i")));
         assert!(f.is_positive(&d("j - M")));
         assert!(f.is_nonnegative(&d("j - 4")));
+        assert!(!f.is_nonnegative(&d("N - i - 2")));
+        let f = facts(&[("i", Relation::Lt, "4*(min(N, 9) / 4)")]);
+        assert!(f.is_positive(&d("N - i")));
         assert!(!f.is_nonnegative(&d("N - i - 2")));
     }
 

@@ -32,7 +32,7 @@ pub use bounded::{Bounded, BoundedTensor, run_bounded};
 pub use compare::{Comparison, Worst, compare};
 pub use element::Element;
 pub use host::{HostFunction, HostFunctions};
-pub use signature::bind;
+pub use signature::{bind, bind_sizes};
 
 use crate::error::{Code, Error, Result};
 use crate::graph::Graph;

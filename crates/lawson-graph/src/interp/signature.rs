@@ -1,6 +1,7 @@
 //! The signature at run time: values are checked against declared types, and symbols get their values from sizes.
 
 use crate::dim::{Bindings, Dim};
+use crate::dtype::DType;
 use crate::error::{Code, Error, Place, Result, Side};
 use crate::graph::Graph;
 use crate::tensor::{HostTensor, Value};
@@ -32,6 +33,34 @@ pub fn bind(graph: &Graph, inputs: &[Value]) -> Result<Bindings> {
             .map_err(|e| e.at(port(i)))?;
     }
     Ok(bindings)
+}
+
+/// The same for inputs that are tensors, from their dtypes and sizes alone.
+pub fn bind_sizes<'a>(
+    graph: &Graph,
+    inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])>,
+) -> Result<Bindings> {
+    let expected = graph.inputs().len();
+    if inputs.len() != expected {
+        let message = format!("`@{}` takes {expected} inputs, but {} came", graph.name(), inputs.len());
+        return Err(Error::new(Code::InputMissing, message));
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    for (id, (dtype, sizes)) in graph.inputs().iter().zip(inputs) {
+        let name = graph.value_name(*id);
+        let Type::Tensor(ty) = graph.ty(*id) else {
+            let message = format!("the input is {}, not a tensor", graph.ty(*id));
+            return Err(Error::new(Code::InputType, message).at(Place::Port { side: Side::Input, name }));
+        };
+        if ty.dtype != dtype || ty.rank() != sizes.len() {
+            let message = format!("expected {ty}, found {dtype}{sizes:?}");
+            return Err(Error::new(Code::InputType, message).at(Place::Port { side: Side::Input, name }));
+        }
+        for (d, n) in ty.shape.iter().zip(sizes) {
+            entries.push((d.clone(), i64::try_from(*n).unwrap_or(i64::MAX), format!("`{name}`")));
+        }
+    }
+    Bindings::solve(&entries, graph.facts())
 }
 
 /// Checks kinds, dtypes and ranks, and lists the dimensions that sizes must meet. Open dimensions are not listed.

@@ -10,10 +10,10 @@
 
 use super::stride::{Access, Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
-use crate::buffer::{Layout, Role};
+use crate::buffer::{Layout, Level, Role};
 use crate::expr::ExprId;
-use crate::schedule::{Directive, Schedule, Tail};
-use crate::tree::{AccId, For, Kind, Node};
+use crate::schedule::{Directive, PackLayout, Schedule, Tail};
+use crate::tree::{AccId, For, Kind, Node, Store};
 
 /// A tile of outputs: so many rows of so many vectors.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,11 +69,12 @@ impl<'k> Chooser<'k> {
             })
             .max_by_key(|(i, f)| (extent(f).unwrap_or(SOME_ROWS).min(64), *i))
             .map(|(i, _)| i);
-        let tile =
-            self.tile(extent(v), rows.map(|r| extent(n.loops[r])), &reads, v, rows.map(|r| n.loops[r]));
+        let others: Vec<usize> = (0..n.loops.len()).filter(|i| *i != vector && Some(*i) != rows).collect();
+        let shares = if position == Position::Root { other_shares(n, &others) } else { 8 };
+        let tile = self.tile(v, rows.map(|r| n.loops[r]), &reads, shares);
         self.lay_out(&reads, n, v, &summed, tile);
         self.order_sums(&reads, &summed, v);
-        self.tiles(n, vector, rows, tile, position, &reads, &summed, stages);
+        self.tiles(n, vector, rows, tile, position, &reads, &summed);
         true
     }
 
@@ -120,14 +121,8 @@ impl<'k> Chooser<'k> {
     }
 
     /// The tile for which the nest takes least.
-    fn tile(
-        &self,
-        columns: Option<i64>,
-        rows: Option<Option<i64>>,
-        reads: &[Access],
-        v: &For,
-        r: Option<&For>,
-    ) -> Tile {
+    fn tile(&self, v: &For, r: Option<&For>, reads: &[Access], others: i64) -> Tile {
+        let (columns, rows) = (extent(v), r.map(extent));
         let m = self.machine;
         let vectors = columns.map_or(64, |c| (c + m.lanes - 1) / m.lanes);
         // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
@@ -147,7 +142,9 @@ impl<'k> Chooser<'k> {
         let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
         for width in 1..=vectors.min(8) {
             for height in 1..=rows.unwrap_or(1).min(16) {
-                if !counted && height & (height - 1) != 0 {
+                let even = rows.is_some_and(|r| r % height == 0);
+                let shares = others * ((vectors + width - 1) / width);
+                if (!counted || !even && shares < 8) && height & (height - 1) != 0 {
                     continue;
                 }
                 let registers = height * width + by_vector * width + 1 + i64::from(by_both > 0);
@@ -169,6 +166,10 @@ impl<'k> Chooser<'k> {
                     sum += cost(rest, width);
                 }
                 sum *= panels;
+                // Rows that the tile does not divide need code of their own, and decisions when running.
+                if rest > 0 {
+                    sum *= 1.03;
+                }
                 if sum < best.0 * 0.999 {
                     best = (sum, Tile { rows: height, vectors: width });
                 }
@@ -255,14 +256,12 @@ impl<'k> Chooser<'k> {
         position: Position,
         reads: &[Access],
         summed: &[&'k For],
-        stages: &'k [Node],
     ) {
         let lanes = self.machine.lanes;
         let v = n.loops[vector];
         let width = tile.vectors * lanes;
         let v_name = self.name(v);
         let others: Vec<usize> = (0..n.loops.len()).filter(|i| *i != vector && Some(*i) != rows).collect();
-        let other_names: Vec<String> = others.iter().map(|i| self.name(n.loops[*i])).collect();
         let sum_bytes: i64 = summed.iter().map(|f| extent(f).unwrap_or(256)).product::<i64>() * width * 4;
         let panels = extent(v).map_or(8, |c| (c + width - 1) / width);
         // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
@@ -277,34 +276,58 @@ impl<'k> Chooser<'k> {
             let [a, b] = self.split(&v_name, width, Tail::Clip);
             (Some(a), b)
         };
-        // Blocks of rows: shares of the team, and what is gone through for one panel.
+        let packed = self.packed(position, reads, n, v, rows, j0.as_deref());
+        let guarded = self.guards(n, v, rows, reads, summed);
+        // Blocks of rows: shares of the team, and what is gone through for one panel. Where the other loops give shares enough, or a
+        // panel is packed first, or tiles at the edges are to be told apart, rows stay together.
         let (mut i0, mut i1) = (None, row_name.clone());
-        if let (Some(name), Some(r)) = (&row_name, rows) {
+        let shares = panels * other_shares(n, &others);
+        if let (Some(name), Some(r), Position::Root) = (&row_name, rows, position)
+            && packed.is_empty()
+            && !(guarded.peel && shares >= 8)
+            && !(extent(n.loops[r]).is_some_and(|c| c % tile.rows != 0) && shares >= 8)
+        {
             let count = extent(n.loops[r]);
-            let wants = position == Position::Root;
             let block = match count {
                 Some(c) => {
                     let tiles = (c + tile.rows - 1) / tile.rows;
-                    let shares = if panels * other_shares(n, &others) >= 16 { 2 } else { 8 };
+                    let shares = if shares >= 16 { 2 } else { 8 };
+                    // As many shares, or somewhat more, as divide the rows evenly.
+                    let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
+                    let shares = even.unwrap_or(shares).min(tiles.max(1));
                     (tiles + shares - 1) / shares * tile.rows
                 }
                 None => 8 * tile.rows,
             };
-            if wants && count.is_none_or(|c| block < c) {
+            if count.is_none_or(|c| block < c) {
                 let [a, b] = self.split(name, block.max(tile.rows), Tail::Clip);
                 (i0, i1) = (Some(a), Some(b));
             }
         }
-        let mut order: Vec<String> = other_names.clone();
-        let mut parallel: Vec<String> = other_names;
-        if panel_first {
+        // Loops that choose another panel are outermost; then panels or what uses them, by what stays in the second cache.
+        let (choosing, using): (Vec<usize>, Vec<usize>) = others.iter().partition(|i| {
+            reads.iter().any(|r| {
+                stride(&r.offset, v.axis) != Stride::None
+                    && stride(&r.offset, n.loops[**i].axis) != Stride::None
+            })
+        });
+        let names = |l: &[usize]| l.iter().map(|i| self.name(n.loops[*i])).collect::<Vec<String>>();
+        let mut order: Vec<String> = names(&choosing);
+        if panel_first || !packed.is_empty() {
             order.extend(j0.clone());
+            order.extend(names(&using));
             order.extend(i0.clone());
         } else {
+            order.extend(names(&using));
             order.extend(i0.clone());
             order.extend(j0.clone());
         }
-        parallel.extend(order.iter().filter(|x| Some(*x) == j0.as_ref() || Some(*x) == i0.as_ref()).cloned());
+        let parallel: Vec<String> = if packed.is_empty() {
+            order.clone()
+        } else {
+            let last = order.iter().position(|x| Some(x) == j0.as_ref()).unwrap_or(0);
+            order[..=last].to_vec()
+        };
         order.extend(i1.clone());
         order.push(j1.clone());
         let natural: Vec<String> = n.loops.iter().map(|f| self.name(f)).collect();
@@ -316,8 +339,16 @@ impl<'k> Chooser<'k> {
                 self.execute(&p, Kind::Parallel);
             }
         }
+        for (buffer, dense) in packed {
+            let Some(at) = j0.clone() else { continue };
+            let (layout, level) = (PackLayout::RowMajor, Level::L2);
+            self.choice.schedule.0.push(Directive::Pack { buffer: buffer.clone(), at, layout, level });
+            let copied = format!("{buffer}.{dense}");
+            let [jam, lane] = self.split(&copied, lanes, Tail::Cover);
+            self.execute(&jam, Kind::Jam);
+            self.execute(&lane, Kind::Vector(lanes as u32));
+        }
         let [jam, lane] = self.split(&j1, lanes, Tail::Cover);
-        let guarded = self.guards(n, v, rows, reads, summed);
         if let Some(i1) = &i1 {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(i1, tile.rows, tail);
@@ -335,7 +366,47 @@ impl<'k> Chooser<'k> {
         }
         self.execute(&jam, Kind::Jam);
         self.execute(&lane, Kind::Vector(lanes as u32));
-        let _ = stages;
+    }
+
+    /// Operands that come when running and are read for many rows: their panels are copied side by side first, because rows a
+    /// page apart share few sets of the caches. Gives the buffers and, of each, the dimension along the vector.
+    fn packed(
+        &self,
+        position: Position,
+        reads: &[Access],
+        n: &Nest<'k>,
+        v: &For,
+        rows: Option<usize>,
+        j0: Option<&str>,
+    ) -> Vec<(String, usize)> {
+        let mut out = Vec::new();
+        let many = rows.is_some_and(|r| extent(n.loops[r]).is_none_or(|c| c >= 32));
+        if position != Position::Root || j0.is_none() || !many {
+            return out;
+        }
+        for a in reads {
+            let b = self.kernel.buffer(a.buffer);
+            let crate::expr::Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
+            let known = b.dims.iter().all(|d| d.as_const().is_some());
+            let row = rows.map(|r| n.loops[r].axis);
+            if self.freedom.constants.contains(&a.buffer)
+                || b.role != Role::Input
+                || load.guard.is_some()
+                || !known
+                || stride(&a.offset, v.axis) != Stride::Known(1)
+                || row.is_some_and(|r| stride(&a.offset, r) != Stride::None)
+                || out.iter().any(|(name, _)| *name == b.name)
+            {
+                continue;
+            }
+            let along: Vec<usize> = (0..load.index.len())
+                .filter(|d| self.kernel.resolve(&load.index[*d]).mentions(v.axis))
+                .collect();
+            if let [d] = along.as_slice() {
+                out.push((b.name.clone(), *d));
+            }
+        }
+        out
     }
 
     /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis
@@ -376,15 +447,40 @@ impl<'k> Chooser<'k> {
         out
     }
 
+    /// The loops from an accumulation to its step, with the stages that stand beside the step.
+    fn visited(body: &'k [Node], acc: AccId) -> Option<(Vec<&'k For>, Vec<ExprId>, Vec<&'k Store>)> {
+        if let [Node::For(f)] = body {
+            let (mut loops, values, stages) = Self::visited(&f.body, acc)?;
+            loops.insert(0, f);
+            return Some((loops, values, stages));
+        }
+        let mut values = Vec::new();
+        let mut stages = Vec::new();
+        for node in body {
+            match node {
+                Node::Step { acc: a, values: v } if *a == acc => values.extend(v),
+                Node::Store(s) => {
+                    values.push(s.value);
+                    stages.push(s);
+                }
+                _ => return None,
+            }
+        }
+        Some((Vec::new(), values, stages))
+    }
+
     /// A reduction that stands by itself: vectors along what is summed.
     pub(super) fn reduction(&mut self, acc: AccId, body: &'k [Node]) {
-        let Some((summed, values)) = Self::summed(body, acc) else {
+        let Some((summed, values, stages)) = Self::visited(body, acc) else {
             return self.nodes(body, Position::Inside);
         };
-        let reads = loads(self.kernel, values);
+        let reads = loads(self.kernel, &values);
+        let written = |s: &&Store| self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+        let writes: Vec<_> = stages.iter().map(written).collect();
         let fits = |f: &&&For| {
             f.begin.is(0)
                 && f.step == 1
+                && writes.iter().all(|w| stride(w, f.axis) == Stride::Known(1))
                 && reads.iter().all(|r| matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1)))
                 && reads.iter().any(|r| stride(&r.offset, f.axis) == Stride::Known(1))
                 && reads.iter().flat_map(|r| &r.guard).all(|g| !g.mentions(f.axis))

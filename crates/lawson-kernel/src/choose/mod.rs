@@ -61,8 +61,17 @@ pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Resu
     for (buffer, layout) in &choice.layouts {
         kernel.buffers[buffer.0 as usize].layout = layout.clone();
     }
-    choice.schedule.apply(kernel)?;
-    Ok(choice)
+    let Choice { schedule, layouts } = choice;
+    let mut applied = Vec::with_capacity(schedule.0.len());
+    for directive in schedule.0 {
+        match Schedule(vec![directive.clone()]).apply(kernel) {
+            Ok(()) => applied.push(directive),
+            // Whether padding contributes nothing is for the directive itself to find out.
+            Err(_) if matches!(directive, Directive::Clip { .. }) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Choice { schedule: Schedule(applied), layouts })
 }
 
 /// Directives speak of axes by their names.

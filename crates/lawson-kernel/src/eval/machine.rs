@@ -40,6 +40,8 @@ pub(super) struct Machine<'k> {
     axes: Vec<Option<i64>>,
     states: Vec<Option<Vec<Element>>>,
     results: Vec<Option<Vec<Element>>>,
+    /// The states that are being merged into others.
+    others: Vec<Option<Vec<Element>>>,
     values: Vec<Element>,
     /// For each expression that a stage computes, what it is computed from, operands first, itself last.
     orders: HashMap<ExprId, Rc<[ExprId]>>,
@@ -89,6 +91,7 @@ impl<'k> Machine<'k> {
             axes: vec![None; kernel.axes.len()],
             states: vec![None; kernel.accs.len()],
             results: vec![None; kernel.accs.len()],
+            others: vec![None; kernel.accs.len()],
             values: vec![Element::Int(0); kernel.exprs.len()],
             orders: HashMap::new(),
             iteration: Iteration { now: 1, since: 1 },
@@ -197,7 +200,11 @@ impl<'k> Machine<'k> {
                 self.iterations += 1;
                 self.iteration = Iteration { now: self.iterations, since };
             }
-            self.block(body)?;
+            if reverse && !parallel {
+                self.apart(body)?;
+            } else {
+                self.block(body)?;
+            }
         }
         self.axes[axis] = None;
         if parallel {
@@ -208,6 +215,25 @@ impl<'k> Machine<'k> {
                 self.iterations += 1;
                 self.iteration = Iteration { now: self.iterations, since: self.iterations };
             }
+        }
+        Ok(())
+    }
+
+    /// Runs an iteration as one of many that are executed together: with states of its own, which are merged after it.
+    fn apart(&mut self, body: &[Tree]) -> Result<()> {
+        let kernel = self.kernel;
+        let open: Vec<usize> = (0..self.states.len()).filter(|acc| self.states[*acc].is_some()).collect();
+        let mut before = Vec::with_capacity(open.len());
+        for acc in &open {
+            let own = kernel.accs[*acc].state.iter().map(|s| element(s.identity)).collect();
+            before.push(self.states[*acc].replace(own));
+        }
+        self.block(body)?;
+        for (acc, before) in open.into_iter().zip(before) {
+            self.others[acc] = std::mem::replace(&mut self.states[acc], before);
+            let merged = kernel.accs[acc].merge.iter().map(|e| self.value(*e)).collect::<Result<_>>()?;
+            self.states[acc] = Some(merged);
+            self.others[acc] = None;
         }
         Ok(())
     }
@@ -282,10 +308,7 @@ impl<'k> Machine<'k> {
             Expr::Bitcast(a, d) => of(a).bitcast(dtype(a), *d),
             Expr::State(acc, i) => self.component(&self.states, *acc, *i, "state")?,
             Expr::Result(acc, i) => self.component(&self.results, *acc, *i, "result")?,
-            Expr::Other(acc, _) => {
-                let name = &self.kernel.acc(*acc).name;
-                return Err(self.error(format!("the other state of `{name}` outside its merge")));
-            }
+            Expr::Other(acc, i) => self.component(&self.others, *acc, *i, "other state")?,
         })
     }
 

@@ -33,8 +33,9 @@ pub struct Options {
 pub enum Order {
     /// As written.
     Forward,
-    /// Parallel, jammed and vector loops from their last iteration to their first. Results must be the same, up to the
-    /// rounding of sums; where they are not, a kind is wrong.
+    /// Parallel, jammed and vector loops from their last iteration to their first; iterations of the latter two step
+    /// states of their own, which begin as identities and are merged. Results must be the same, up to the rounding of sums;
+    /// where they are not, a kind, an identity or a merge is wrong.
     Reverse,
 }
 

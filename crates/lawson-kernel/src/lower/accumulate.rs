@@ -3,13 +3,12 @@
 //! Each is computed where its index first has a value, in loops of its own, and its result is known from there on. Sums of
 //! floats narrower than f32 are kept in f32.
 
-use super::keep::unused;
-use super::walk::{Indices, Purpose, Walk, join, spread};
+use super::walk::{Indices, Purpose, Walk, join, name_of, spread};
 use crate::build::{accumulate, step};
 use crate::expr::{Condition, Expr, ExprId, Extremum, Scalar};
 use crate::group::Refused;
 use crate::index::Index;
-use crate::tree::{AccId, Kernel, State};
+use crate::tree::{AccId, State};
 use lawson_graph::op::{BinaryKind, Contract, Convolve, Monoid, Reduce, WindowReduce};
 use lawson_graph::{DType, Dim, Node, Op, ValueId};
 use std::collections::HashSet;
@@ -89,9 +88,7 @@ impl<'g> Walk<'g> {
     fn add_accumulator(&mut self, v: ValueId, combine: Combine, identity: Scalar) -> AccId {
         let init = self.kernel.constant(identity);
         let state = vec![State { dtype: identity.dtype, init, identity }];
-        let taken = |k: &Kernel, name: &str| k.accs.iter().any(|a| a.name == name);
-        let name = unused(&self.kernel, &format!("acc{}", v.index()), taken);
-        self.kernel.add_acc(name, state, |k, id| {
+        self.kernel.add_acc(name_of(self.graph, v), state, |k, id| {
             let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
             vec![match combine {
                 Combine::Binary(kind) => k.binary(kind, a, b),

@@ -92,13 +92,21 @@ pub fn attention(graph: &Graph, node: NodeId, blocks: Blocks) -> Result<Lowered,
     let output = k.output("out", out.dtype, &out.shape);
     let (qb, kb) = (Dim::from(blocks.queries), Dim::from(blocks.keys));
     let (depth, value_depth) = (q.shape[3].clone(), value.shape[3].clone());
+    let bound = |v: usize, dim: &Dim| match graph.facts().bounds(dim).1 {
+        Some(most) => Ok(Dim::from(most.max(0))),
+        None => Err(Refused::Unbounded {
+            value: graph.value_name(node.inputs[v]),
+            ty: graph.ty(node.inputs[v]).to_string(),
+        }),
+    };
+    let (most_depth, most_value_depth) = (bound(0, &depth)?, bound(2, &value_depth)?);
     let mut scratch = |name: &str, dims: &[Dim], level| k.scratch(name, wide, dims, level);
-    let query_t = scratch("qt", &[depth.clone(), qb.clone()], Level::L1);
+    let query_t = scratch("qt", &[most_depth, qb.clone()], Level::L1);
     let scores = scratch("p", &[kb, qb.clone()], Level::L1);
     let greatest = scratch("m", std::slice::from_ref(&qb), Level::L1);
     let total = scratch("l", std::slice::from_ref(&qb), Level::L1);
     let correction = scratch("c", std::slice::from_ref(&qb), Level::L1);
-    let sums = scratch("o", &[qb, value_depth.clone()], Level::L1);
+    let sums = scratch("o", &[qb, most_value_depth], Level::L1);
 
     let [batch, head, first] = ["b", "h", "block"].map(|name| k.add_axis(name));
     let (queries, keys) = (q.shape[2].clone(), key.shape[2].clone());
@@ -147,6 +155,7 @@ pub fn attention(graph: &Graph, node: NodeId, blocks: Blocks) -> Result<Lowered,
     let rows = loop_of(first, 0, queries, blocks.queries, Kind::Parallel, body);
     let heads = loop_of(head, 0, q.shape[1].clone(), 1, Kind::Parallel, vec![rows]);
     k.body = vec![loop_of(batch, 0, q.shape[0].clone(), 1, Kind::Parallel, vec![heads])];
+    super::remap::tidy(&mut k);
     Ok(Lowered { kernel: k, inputs: node.inputs.clone(), outputs: node.outputs.clone() })
 }
 
@@ -223,7 +232,8 @@ impl Emit {
     fn key_loop(&mut self, begin: Index, end: Index, diagonal: Diagonal) -> Node {
         let block = self.k.add_axis("keys");
         let width = self.blocks.keys;
-        let last = (Index::axis(block) + width).min(end.clone());
+        // That `end` is no more than all keys follows, but not for every prover.
+        let last = (Index::axis(block) + width).min(end.clone()).min(Index::constant(self.keys.clone()));
         let body = vec![
             self.scores_of(Index::axis(block), last.clone(), diagonal),
             self.raise(Index::axis(block), last.clone()),

@@ -119,7 +119,7 @@ fn candidates(kernel: &Kernel) -> Vec<Pair> {
 }
 
 /// Every access of a buffer.
-fn accesses(kernel: &Kernel) -> Vec<(BufferId, Vec<Index>)> {
+pub(super) fn accesses(kernel: &Kernel) -> Vec<(BufferId, Vec<Index>)> {
     let loads = kernel.exprs.iter().filter_map(|e| match e {
         Expr::Load(load) => Some((load.buffer, load.index.clone())),
         _ => None,

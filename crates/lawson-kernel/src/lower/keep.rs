@@ -6,20 +6,18 @@
 
 use super::pattern::is_accumulated;
 use super::view;
-use super::walk::{Indices, Kept, KeptDim, Purpose, Walk};
+use super::walk::{Indices, Kept, KeptDim, Purpose, Walk, name_of};
 use crate::buffer::Level;
 use crate::build::store;
 use crate::expr::{Condition, ExprId};
 use crate::group::Refused;
 use crate::index::Index;
-use crate::tree::{AxisId, Kernel};
+use crate::tree::AxisId;
 use lawson_graph::{Dim, Node, Op, ValueId};
 use std::collections::HashSet;
 
 /// The most bytes of scratch that is meant for the first-level cache.
 const L1_BYTES: i64 = 16 << 10;
-/// The most bytes of scratch whose size is a bound, not what is needed.
-const RESERVED_BYTES: i64 = 8 * L1_BYTES;
 
 impl<'g> Walk<'g> {
     /// The value from scratch, if it is kept there at this index.
@@ -41,11 +39,11 @@ impl<'g> Walk<'g> {
                 KeptDim::From(base) if base.is(0) => places.push(i.clone()),
                 // Scratch holds the rows of the block alone.
                 KeptDim::From(base) => {
-                    let axis = i.as_axis()?;
-                    if self.purpose(axis) != Some(Purpose::BlockRows) {
+                    let row = i.clone() - base.clone();
+                    if self.purpose(row.as_axis()?) != Some(Purpose::BlockRows) {
                         return None;
                     }
-                    places.push(i.clone() - base.clone());
+                    places.push(row);
                 }
             }
         }
@@ -164,7 +162,8 @@ impl<'g> Walk<'g> {
         });
         let about_fixed = |c: &&Condition| axes.iter().any(|a| c.index.mentions(*a));
         let kept_given: Vec<Condition> = given.iter().filter(about_fixed).cloned().collect();
-        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && self.mentions(i, |p| !is_inner(p)))
+        let is_mixed = |i: &Index| !self.is_block_row(i) && self.mentions(i, |p| p != Purpose::Terms);
+        let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && is_mixed(i))
             || kept_given.iter().any(|c| self.mentions(&c.index, is_inner));
         if mixed {
             return match work {
@@ -174,13 +173,16 @@ impl<'g> Walk<'g> {
         }
         let blocks =
             self.frames.iter().position(|f| f.head.as_ref().is_some_and(|h| h.purpose == Purpose::Blocks));
-        let by_block = index.iter().any(|i| self.mentions(i, |p| p == Purpose::BlockRows && is_inner(p)));
+        let by_block = index.iter().zip(&inner).any(|(i, inner)| *inner && self.is_block_row(i));
         let open = fixed.into_iter().chain(kept_given.iter().map(|c| &c.index));
         let depth = self.depth(open).max(blocks.filter(|_| by_block).map_or(0, |p| p + 1));
         let Some(kept) = self.add_scratch(v, index, &inner, kept_given)? else {
             return match work {
                 None => Ok(None),
-                Some(_) => Err(Refused::Unbounded { value: self.graph.value_name(v) }),
+                Some(_) => Err(Refused::Unbounded {
+                    value: self.graph.value_name(v),
+                    ty: self.graph.ty(v).to_string(),
+                }),
             };
         };
         if work.is_none() && given.is_empty() && self.passes_once(depth, v, index, &inner)? {
@@ -241,7 +243,7 @@ impl<'g> Walk<'g> {
         for (d, dim) in kept.dims.iter().enumerate() {
             let KeptDim::From(base) = dim else { continue };
             own[d] = match self.blocks().filter(|_| !base.is(0)) {
-                Some(b) => Index::axis(self.open_block_rows(&b)),
+                Some(b) => self.open_block_rows(&b),
                 None if shape[d].is(1) => Index::from(0),
                 None => Index::axis(self.open("s", shape[d].clone(), Purpose::Elements)),
             };
@@ -262,14 +264,19 @@ impl<'g> Walk<'g> {
         heads.filter(|h| h.purpose == Purpose::Blocks).map(|h| (h.axis, h.step, h.end.clone())).next()
     }
 
-    /// Opens the loop over the rows of a block.
-    pub(super) fn open_block_rows(&mut self, (axis, rows, end): &(AxisId, i64, Index)) -> AxisId {
-        let last = (Index::axis(*axis) + *rows).min(end.clone());
-        let kind = crate::tree::Kind::Serial;
-        self.open_range("i", Index::axis(*axis), last, 1, kind, Purpose::BlockRows)
+    /// Whether an index is a row of the block: the first one's and the number of one in it.
+    fn is_block_row(&self, index: &Index) -> bool {
+        let number = self.blocks().and_then(|(block, ..)| (index.clone() - block).as_axis());
+        number.is_some_and(|a| self.purpose(a) == Some(Purpose::BlockRows))
     }
 
-    /// Scratch for a value, of a size that does not depend on parameters; `None` if these have no bound that is low enough.
+    /// Opens the loop over the rows of a block; gives the row.
+    pub(super) fn open_block_rows(&mut self, (block, rows, end): &(AxisId, i64, Index)) -> Index {
+        let count = Index::from(*rows).min(end.clone() - *block);
+        Index::axis(*block) + self.open("i", count, Purpose::BlockRows)
+    }
+
+    /// Scratch for the dimensions of a value that are not fixed; `None` if one has no upper bound.
     fn add_scratch(
         &mut self,
         v: ValueId,
@@ -278,47 +285,32 @@ impl<'g> Walk<'g> {
         given: Vec<Condition>,
     ) -> Result<Option<Kept>, Refused> {
         let ty = self.ty(v)?;
-        let mut dims = Vec::new();
+        let mut sizes = Vec::new();
         let mut kept = Vec::new();
-        // Whether more is reserved than may be needed.
-        let mut bounded = false;
         for (d, i) in index.iter().enumerate() {
             if !inner[d] {
                 kept.push(KeptDim::At(i.clone()));
                 continue;
             }
-            let row = i.as_axis().filter(|a| self.purpose(*a) == Some(Purpose::BlockRows));
-            match self.blocks().filter(|_| row.is_some()) {
+            match self.blocks().filter(|_| self.is_block_row(i)) {
                 Some((axis, rows, _)) => {
-                    dims.push(Dim::from(rows));
+                    sizes.push(rows);
                     kept.push(KeptDim::From(Index::axis(axis)));
                 }
                 None => {
-                    let Some(most) = self.graph.facts().bounds(&ty.shape[d]).1 else { return Ok(None) };
-                    dims.push(Dim::from(most.max(0)));
-                    bounded |= ty.shape[d].as_const().is_none();
+                    let Some(size) = self.graph.facts().bounds(&ty.shape[d]).1 else { return Ok(None) };
+                    sizes.push(size.max(0));
                     kept.push(KeptDim::From(Index::from(0)));
                 }
             }
         }
-        let size: Dim = dims.iter().cloned().product();
-        let bytes = size.as_const().map(|n| n.saturating_mul(ty.dtype.bits() as i64 / 8));
-        if bounded && bytes.is_none_or(|b| b > RESERVED_BYTES) {
-            return Ok(None);
-        }
+        let bytes = sizes.iter().try_fold(ty.dtype.bits() as i64 / 8, |n, s| n.checked_mul(*s));
         let level = if bytes.is_some_and(|b| b <= L1_BYTES) { Level::L1 } else { Level::L2 };
-        let taken = |k: &Kernel, name: &str| k.buffers.iter().any(|b| b.name == name);
-        let name = unused(&self.kernel, &format!("keep{}", v.index()), taken);
+        let dims: Vec<Dim> = sizes.into_iter().map(Dim::from).collect();
+        let name = format!("{}_kept", name_of(self.graph, v));
         let buffer = self.kernel.scratch(&name, ty.dtype, &dims, level);
         Ok(Some(Kept { buffer, dims: kept, given }))
     }
-}
-
-/// The name, or the name with the first number that makes it one of its own.
-pub(super) fn unused(kernel: &Kernel, name: &str, taken: impl Fn(&Kernel, &str) -> bool) -> String {
-    let numbered = std::iter::once(name.to_owned()).chain((2u32..).map(|n| format!("{name}_{n}")));
-    let mut free = numbered.filter(|n| !taken(kernel, n));
-    free.next().unwrap_or_else(|| name.to_owned())
 }
 
 /// How much an accumulator computes.

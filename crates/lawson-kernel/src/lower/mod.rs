@@ -12,12 +12,14 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic,
-//! `accumulate.rs` the accumulators, `keep.rs` decides on scratch, `collapse.rs` joins loops, `steps.rs` lowers and runs
+//! `accumulate.rs` the accumulators, `keep.rs` decides on scratch, `flatten.rs` and
+//! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
 mod accumulate;
 mod attention;
 mod collapse;
+mod flatten;
 mod keep;
 mod nest;
 mod pattern;
@@ -102,8 +104,9 @@ pub fn lower(graph: &Graph, group: &Group) -> Result<Lowered, Refused> {
 /// The kernel of a group, with choices.
 pub fn lower_with(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
     let mut lowered = nest::lower(graph, group, options)?;
-    remap::prune(&mut lowered.kernel);
     share::share_scratch(&mut lowered.kernel);
+    flatten::flatten(&mut lowered.kernel);
     collapse(&mut lowered.kernel);
+    remap::tidy(&mut lowered.kernel);
     Ok(lowered)
 }

@@ -1,13 +1,13 @@
 //! The nest of a group: loops over the elements of its outputs, with everything that they need inside.
 
 use super::pattern::Patterns;
-use super::walk::{Purpose, Walk};
+use super::walk::{Purpose, Walk, name_of};
 use super::{Lowered, Options, Rows};
 use crate::buffer::Role;
 use crate::build::store;
 use crate::group::{Group, Refused};
 use crate::index::Index;
-use crate::tree::{AxisId, For, Kernel, Kind, Node as Tree};
+use crate::tree::{For, Kernel, Kind, Node as Tree};
 use lawson_graph::{Dim, Graph, ValueId};
 
 pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
@@ -41,7 +41,7 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
             return Err(Refused::Spaces { first: shown(widest), other: shown(*i) });
         }
     }
-    let mut axes: Vec<AxisId> = Vec::new();
+    let mut axes: Vec<Index> = Vec::new();
     let mut rest = order.iter().peekable();
     loop {
         while let Some((_, i)) = rest.next_if(|(own, _)| own.len() == axes.len()) {
@@ -49,7 +49,7 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
             let mut next = axes.iter();
             let at = |d: &Dim| match d.is(1) {
                 true => Index::from(0),
-                false => next.next().map_or_else(|| Index::from(0), |a| Index::axis(*a)),
+                false => next.next().cloned().unwrap_or_else(|| Index::from(0)),
             };
             let index: Vec<Index> = walk.ty(v)?.shape.iter().map(at).collect();
             walk.prepare(v, &index)?;
@@ -65,7 +65,7 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
                 let axis = walk.open_range("block", begin, end.clone(), rows, kind, Purpose::Blocks);
                 walk.open_block_rows(&(axis, rows, end))
             }
-            _ => walk.open("i", dim.clone(), Purpose::Elements),
+            _ => Index::axis(walk.open("i", dim.clone(), Purpose::Elements)),
         });
     }
     walk.close(1);
@@ -73,13 +73,6 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
     kernel.body = walk.frames.pop().map_or_else(Vec::new, |f| f.nodes);
     mark_parallel(&mut kernel);
     Ok(Lowered { kernel, inputs, outputs: group.outputs.clone() })
-}
-
-fn name_of(graph: &Graph, v: ValueId) -> String {
-    match &graph.value(v).name {
-        Some(name) => name.to_string(),
-        None => format!("v{}", v.index()),
-    }
 }
 
 /// The outermost loops of a kernel with scratch are shared among the team, down to the one in which scratch is filled:

@@ -3,12 +3,16 @@
 use crate::buffer::BufferId;
 use crate::expr::{Condition, Expr, ExprId, Guard, Load};
 use crate::index::Index;
-use crate::tree::{Kernel, Node};
+use crate::tree::{AxisId, For, Kernel, Node};
+use std::collections::HashSet;
+
+/// An access written another way.
+pub(super) type Access<'a> = &'a dyn Fn(BufferId, &[Index]) -> (BufferId, Vec<Index>);
 
 /// How accesses and other indices are rewritten.
 pub(super) struct Remap<'a> {
     /// A buffer and the index at which it is read, written or prefetched.
-    pub(super) access: &'a dyn Fn(BufferId, &[Index]) -> (BufferId, Vec<Index>),
+    pub(super) access: Access<'a>,
     /// Any other index: bounds of loops, conditions, indices as numbers.
     pub(super) index: &'a dyn Fn(&Index) -> Index,
 }
@@ -35,10 +39,48 @@ fn used(kernel: &Kernel) -> Vec<bool> {
     used
 }
 
-/// Drops expressions that nothing uses.
-pub(super) fn prune(kernel: &mut Kernel) {
-    let access = |buffer: BufferId, index: &[Index]| (buffer, index.to_vec());
-    Remap { access: &access, index: &Index::clone }.apply(kernel);
+/// Drops expressions and axes that nothing uses, and gives axes, buffers and accumulators names of their own.
+pub(super) fn tidy(kernel: &mut Kernel) {
+    let mut looped: Vec<AxisId> = Vec::new();
+    kernel.visit(&mut |node| {
+        if let Node::For(f) = node
+            && !looped.contains(&f.axis)
+        {
+            looped.push(f.axis);
+        }
+    });
+    let new_id = |a: AxisId| looped.iter().position(|l| *l == a).map_or(a, |p| AxisId(p as u32));
+    let index = |i: &Index| i.substitute(&|a| Some(Index::axis(new_id(a))));
+    let access = |buffer: BufferId, old: &[Index]| (buffer, old.iter().map(index).collect());
+    Remap { access: &access, index: &index }.apply(kernel);
+    kernel.axes = looped.iter().map(|a| kernel.axes[a.0 as usize].clone()).collect();
+    fn renumber(nodes: &mut [Node], new_id: &impl Fn(AxisId) -> AxisId) {
+        for node in nodes {
+            if let Node::For(f) = node {
+                f.axis = new_id(f.axis);
+            }
+            if let Node::For(For { body, .. }) | Node::Accumulate { body, .. } = node {
+                renumber(body, new_id);
+            }
+        }
+    }
+    renumber(&mut kernel.body, &new_id);
+    distinguish(kernel.axes.iter_mut().map(|a| &mut a.name));
+    distinguish(kernel.buffers.iter_mut().map(|b| &mut b.name));
+    distinguish(kernel.accs.iter_mut().map(|a| &mut a.name));
+}
+
+/// Adds a number to every name that stands before.
+fn distinguish<'a>(names: impl Iterator<Item = &'a mut String>) {
+    let mut taken: HashSet<String> = HashSet::new();
+    for name in names {
+        let mut number = 1;
+        let base = name.clone();
+        while !taken.insert(name.clone()) {
+            *name = format!("{base}{number}");
+            number += 1;
+        }
+    }
 }
 
 impl Remap<'_> {

@@ -20,12 +20,16 @@ struct Stretch {
 
 /// Merges scratch buffers of a kernel where it can.
 pub(super) fn share_scratch(kernel: &mut Kernel) {
+    let everywhere = mention_counts(kernel, &kernel.body);
+    if everywhere.len() < 2 {
+        return;
+    }
     let mut into: HashMap<BufferId, BufferId> = HashMap::new();
     let mut grown = kernel.buffers.clone();
     let body = kernel.body.clone();
     bodies(&body, &mut |nodes| {
         let mut free_from: Vec<(BufferId, usize)> = Vec::new();
-        for (id, stretch) in stretches(kernel, nodes) {
+        for (id, stretch) in stretches(kernel, nodes, &everywhere) {
             if into.contains_key(&id) || grown.get(id.0 as usize).is_none() {
                 continue;
             }
@@ -61,9 +65,11 @@ pub(super) fn share_scratch(kernel: &mut Kernel) {
     Remap { access: &access, index: &Index::clone }.apply(kernel);
 }
 
-/// Calls `visit` with the body of every loop, and of the kernel.
+/// Calls `visit` with the bodies of loops, and of the kernel, that have several nodes.
 fn bodies(nodes: &[Node], visit: &mut impl FnMut(&[Node])) {
-    visit(nodes);
+    if nodes.len() > 1 {
+        visit(nodes);
+    }
     for node in nodes {
         if let Node::For(For { body, .. }) | Node::Accumulate { body, .. } = node {
             bodies(body, visit);
@@ -71,18 +77,27 @@ fn bodies(nodes: &[Node], visit: &mut impl FnMut(&[Node])) {
     }
 }
 
-/// For the scratch that more than one of these nodes mentions and nothing else does, in order of first use.
-fn stretches(kernel: &Kernel, nodes: &[Node]) -> Vec<(BufferId, Stretch)> {
-    let mut found: BTreeMap<BufferId, Stretch> = BTreeMap::new();
+/// For the scratch that more than one of these nodes mentions and nothing else does, in order of first use. `everywhere` counts
+/// the mentions in the whole kernel.
+fn stretches(
+    kernel: &Kernel,
+    nodes: &[Node],
+    everywhere: &HashMap<BufferId, usize>,
+) -> Vec<(BufferId, Stretch)> {
+    let mut found: BTreeMap<BufferId, (Stretch, usize)> = BTreeMap::new();
     for (i, node) in nodes.iter().enumerate() {
-        for id in mentioned(kernel, std::slice::from_ref(node)) {
-            found.entry(id).and_modify(|s| s.last = i).or_insert(Stretch { first: i, last: i });
+        for (id, count) in mention_counts(kernel, std::slice::from_ref(node)) {
+            let (stretch, inside) = found.entry(id).or_insert((Stretch { first: i, last: i }, 0));
+            stretch.last = i;
+            *inside += count;
         }
     }
-    let inside = mention_counts(kernel, nodes);
-    let everywhere = mention_counts(kernel, &kernel.body);
-    let is_own = |id: &BufferId| inside.get(id) == everywhere.get(id);
-    let mut own: Vec<_> = found.into_iter().filter(|(id, s)| s.first < s.last && is_own(id)).collect();
+    let is_own = |id: &BufferId, inside: usize| everywhere.get(id) == Some(&inside);
+    let mut own: Vec<(BufferId, Stretch)> = found
+        .into_iter()
+        .filter(|(id, (s, inside))| s.first < s.last && is_own(id, *inside))
+        .map(|(id, (s, _))| (id, s))
+        .collect();
     own.sort_by_key(|(_, s)| s.first);
     own
 }
@@ -97,10 +112,6 @@ fn mention_counts(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
     let mut add = |id: BufferId| *counts.entry(id).or_default() += 1;
     leaves(nodes, &mut |node| of_leaf(kernel, node).into_iter().for_each(&mut add));
     counts
-}
-
-fn mentioned(kernel: &Kernel, nodes: &[Node]) -> HashSet<BufferId> {
-    mention_counts(kernel, nodes).into_keys().collect()
 }
 
 fn leaves(nodes: &[Node], visit: &mut impl FnMut(&Node)) {

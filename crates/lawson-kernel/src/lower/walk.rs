@@ -133,7 +133,7 @@ impl<'g> Walk<'g> {
         kind: Kind,
         purpose: Purpose,
     ) -> AxisId {
-        let axis = self.kernel.add_axis(format!("{name}{}", self.kernel.axes.len()));
+        let axis = self.kernel.add_axis(name);
         self.space.add_axis(name);
         let head = Head { axis, begin, end, step, kind, purpose };
         self.frames.push(Frame { head: Some(head), nodes: Vec::new() });
@@ -489,4 +489,12 @@ pub(super) fn spread(place: Index, apart: i64, size: &Dim) -> (Index, Vec<Condit
     let index = place.clone().floor_div(apart);
     let whole = Condition { index: place.modulo(apart), end: Dim::ONE };
     (index.clone(), vec![whole, Condition { index, end: size.clone() }])
+}
+
+/// The name of what holds a value.
+pub(super) fn name_of(graph: &Graph, v: ValueId) -> String {
+    match &graph.value(v).name {
+        Some(name) => name.to_string(),
+        None => format!("v{}", v.index()),
+    }
 }

@@ -10,12 +10,12 @@
 use super::walk::{
     Refusal, axis_of_loops, change_loads, change_loops, replace_loops, visit_in_scope, without_conditions,
 };
-use crate::expr::{Condition, Expr, ExprId, Scalar};
+use crate::expr::{Condition, Expr, ExprId, Extremum, Load, Scalar};
 use crate::index::{Atom, Index};
 use crate::range::Scope;
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
-use lawson_graph::Result;
 use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::{Result, number};
 
 /// The conditions whose failure alone makes a value what is asked for.
 enum Conditions {
@@ -90,7 +90,7 @@ fn clip_loop(scope: &mut Scope<'_>, mut f: For) -> std::result::Result<(For, Vec
         Conditions::Always | Conditions::Of(_) => {
             return Err(format!(
                 "no condition of a guarded load leaves every step inside the loop over `{name}` without effect \
-                 where it fails: sums need the value 0 there, extrema their identity"
+                 where it fails: sums need the value 0 there, extrema an infinity"
             ));
         }
     };
@@ -147,9 +147,12 @@ fn unchanged(kernel: &Kernel, acc: AccId, i: usize, value: ExprId) -> Conditions
             let ((a, x), (b, y)) = ((part(*a), zero(kernel, *b)), (part(*b), zero(kernel, *a)));
             a.and(x).or(b.and(y))
         }
-        Expr::Binary(BinaryKind::Min | BinaryKind::Max, a, b) | Expr::Extremum(_, a, b) => {
-            let identity = kernel.acc(acc).state[i].identity;
-            let (x, y) = (constant(kernel, *b, identity), constant(kernel, *a, identity));
+        Expr::Binary(BinaryKind::Max, a, b) | Expr::Extremum(Extremum::Max, a, b) => {
+            let (x, y) = (infinite(kernel, *b, Extremum::Max), infinite(kernel, *a, Extremum::Max));
+            part(*a).and(x).or(part(*b).and(y))
+        }
+        Expr::Binary(BinaryKind::Min, a, b) | Expr::Extremum(Extremum::Min, a, b) => {
+            let (x, y) = (infinite(kernel, *b, Extremum::Min), infinite(kernel, *a, Extremum::Min));
             part(*a).and(x).or(part(*b).and(y))
         }
         _ => Conditions::never(),
@@ -177,16 +180,21 @@ fn is_zero(s: Scalar) -> bool {
     s.as_f64() == Some(0.0) || s.as_i64() == Some(0)
 }
 
-/// When a value is this constant.
-fn constant(kernel: &Kernel, value: ExprId, wanted: Scalar) -> Conditions {
+/// When a value is the one that never is the greatest, or the least: the infinity, or the end of an integer's range.
+fn infinite(kernel: &Kernel, value: ExprId, of: Extremum) -> Conditions {
+    let loses = |e: ExprId| match kernel.expr(e) {
+        Expr::Const(s) => {
+            let infinity = if of == Extremum::Max { f64::NEG_INFINITY } else { f64::INFINITY };
+            let end = number::saturate(s.dtype, infinity);
+            s.as_f64() == Some(infinity) || (s.dtype.is_int() && s.as_i64().map(i128::from) == Some(end))
+        }
+        _ => false,
+    };
     match kernel.expr(value) {
-        Expr::Const(s) if *s == wanted => Conditions::Always,
-        Expr::Load(load) => match &load.guard {
-            Some(guard) if *kernel.expr(guard.otherwise) == Expr::Const(wanted) => {
-                Conditions::Of(guard.conditions.clone())
-            }
-            _ => Conditions::never(),
-        },
+        _ if loses(value) => Conditions::Always,
+        Expr::Load(Load { guard: Some(guard), .. }) if loses(guard.otherwise) => {
+            Conditions::Of(guard.conditions.clone())
+        }
         _ => Conditions::never(),
     }
 }

@@ -3,12 +3,13 @@
 //! A nest is taken apart into chains of loop heads, one a rung where ladders stand in it; each chain is permuted and the
 //! chains are put together again, sharing the heads that they still have in common.
 
-use super::walk::{Refusal, axis_of_loops, replace_loops, shown};
+use super::walk::{Refusal, axis_of_loops, replace_loops, shown, values_of, visit_loads};
+use crate::BufferId;
 use crate::range::Scope;
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
-use crate::verify::{Scratch, conflict};
+use crate::verify::conflict;
 use lawson_graph::Result;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Loops that stand directly within each other, outermost first, without their bodies, and the innermost body.
 struct Chain {
@@ -28,8 +29,9 @@ pub(super) fn reorder(kernel: &mut Kernel, names: &[String]) -> Result<()> {
         axes.push(axis);
     }
     let body = std::mem::take(&mut kernel.body);
-    let body =
-        reorder_in(&mut Scope::new(kernel), body, &axes).map_err(|message| refusal.because(message))?;
+    let reads = reads_of(kernel, &body);
+    let body = reorder_in(&mut Scope::new(kernel), body, &axes, &reads);
+    let body = body.map_err(|message| refusal.because(message))?;
     kernel.body = body;
     Ok(())
 }
@@ -39,13 +41,14 @@ fn reorder_in(
     scope: &mut Scope<'_>,
     nodes: Vec<Node>,
     axes: &[AxisId],
+    reads: &HashMap<BufferId, usize>,
 ) -> std::result::Result<Vec<Node>, String> {
     let kernel = scope.kernel();
     let mut out = Vec::with_capacity(nodes.len());
     for node in nodes {
         match node {
             Node::For(f) if axes.contains(&f.axis) => {
-                independent(scope, &f, axes)?;
+                independent(scope, &f, axes, reads)?;
                 let mut chains = Vec::new();
                 chains_of(kernel, f, &mut Vec::new(), &mut axes.to_vec(), &mut chains)?;
                 for chain in &mut chains {
@@ -56,12 +59,12 @@ fn reorder_in(
             Node::For(mut f) => {
                 let body = std::mem::take(&mut f.body);
                 let left = scope.enter(&f);
-                f.body = reorder_in(scope, body, axes)?;
+                f.body = reorder_in(scope, body, axes, reads)?;
                 scope.leave(left);
                 out.push(Node::For(f));
             }
             Node::Accumulate { acc, body } => {
-                out.push(Node::Accumulate { acc, body: reorder_in(scope, body, axes)? });
+                out.push(Node::Accumulate { acc, body: reorder_in(scope, body, axes, reads)? });
             }
             Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => out.push(node),
         }
@@ -69,12 +72,41 @@ fn reorder_in(
     Ok(out)
 }
 
+/// How many loads of each buffer stand among the nodes.
+fn reads_of(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
+    fn count(kernel: &Kernel, nodes: &[Node], reads: &mut HashMap<BufferId, usize>) {
+        for node in nodes {
+            let mut values = values_of(node).to_vec();
+            match node {
+                Node::For(f) => count(kernel, &f.body, reads),
+                Node::Accumulate { acc, body } => {
+                    values.extend(kernel.acc(*acc).state.iter().map(|s| s.init));
+                    count(kernel, body, reads);
+                }
+                Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => {}
+            }
+            visit_loads(kernel, &values, &mut |load| *reads.entry(load.buffer).or_default() += 1);
+        }
+    }
+    let mut reads = HashMap::new();
+    count(kernel, nodes, &mut reads);
+    reads
+}
+
 /// Whether iterations of the named loops may come in any order: none writes what another one writes or reads. The
-/// steps of accumulators may, because merging commutes.
-fn independent(scope: &mut Scope<'_>, f: &For, axes: &[AxisId]) -> std::result::Result<(), String> {
+/// steps of accumulators may, because merging commutes. Scratch that is read nowhere else (`reads` counts all loads of
+/// the kernel) may be written by each iteration anew.
+fn independent(
+    scope: &mut Scope<'_>,
+    f: &For,
+    axes: &[AxisId],
+    reads: &HashMap<BufferId, usize>,
+) -> std::result::Result<(), String> {
     let kernel = scope.kernel();
+    let inside = reads_of(kernel, &f.body);
+    let private = |b: BufferId| inside.get(&b) == reads.get(&b);
     if axes.contains(&f.axis)
-        && let Some(buffer) = conflict(scope, f, Scratch::Private)
+        && let Some(buffer) = conflict(scope, f, &private)
     {
         let (name, buffer) = (&kernel.axis(f.axis).name, &kernel.buffer(buffer).name);
         return Err(format!("the order of the iterations of `{name}` may matter: they meet in `{buffer}`"));
@@ -82,7 +114,7 @@ fn independent(scope: &mut Scope<'_>, f: &For, axes: &[AxisId]) -> std::result::
     let left = scope.enter(f);
     for node in &f.body {
         if let Node::For(inner) = node {
-            independent(scope, inner, axes)?;
+            independent(scope, inner, axes, reads)?;
         }
     }
     scope.leave(left);

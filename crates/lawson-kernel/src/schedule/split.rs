@@ -68,9 +68,9 @@ fn split_loop(
         return Err(format!("a tile of {factor} iterations is too large"));
     };
     let trips = trips(scope, &f);
-    // What covers has a constant extent, even where tiles would fit exactly.
-    let covers = *tail == Tail::Cover && trips.constant.is_none();
-    if !covers && trips.divisible_by(scope, factor) {
+    // Tiles that cover are counted beforehand, also where the number of iterations is a multiple that is only known when running.
+    let counted = trips.constant.is_some() || *tail != Tail::Cover;
+    if counted && trips.divisible_by(scope, factor) {
         let (begin, end) = (f.begin.clone(), f.end.clone());
         return Ok(vec![nest(&f, axes, begin, end, reach, reach.into())]);
     }
@@ -154,8 +154,11 @@ fn trips(scope: &Scope<'_>, f: &For) -> Trips {
         step => scope.simplify(&(extent + (step - 1)).floor_div(step)),
     };
     // A loop whose end lies before its begin does not run.
-    let constant = count.as_const().map(|c| c.max(0));
-    Trips { count: constant.map_or(count, Index::from), constant }
+    let count = match scope.proves_nonnegative(&count) {
+        true => count,
+        false => tidy(scope, &count.max(0.into())),
+    };
+    Trips { constant: count.as_const(), count }
 }
 
 /// The powers of two below a number, greatest first.
@@ -234,20 +237,32 @@ pub(super) fn peel(kernel: &mut Kernel, name: &str, first: i64, last: i64) -> Re
 }
 
 fn peel_loop(scope: &Scope<'_>, f: &For, first: i64, last: i64) -> Option<Vec<Node>> {
-    let count = trips(scope, f).count;
+    let whole = trips(scope, f).count;
     first.checked_mul(f.step)?.checked_add(last.checked_mul(f.step)?)?;
-    let whole = scope.simplify(&count.clone().max(0.into()));
-    let head = scope.simplify(&Index::constant(first).min(whole.clone()));
-    let tail = scope.simplify(&head.clone().max(whole.clone() - last));
-    let at = |iteration: &Index| f.begin.clone() + iteration.clone() * f.step;
+    let zero = Index::constant(0);
+    let head = match first {
+        0 => zero.clone(),
+        _ => tidy(scope, &Index::constant(first).min(whole.clone())),
+    };
+    let rest = whole.clone() - last;
+    let tail = tidy(scope, &head.clone().max(rest.clone()));
+    let at = |iteration: &Index| scope.simplify(&(f.begin.clone() + iteration.clone() * f.step));
     let mut out = Vec::new();
     // The middle ends before it begins, and does not run, where there are few iterations.
-    for (from, to) in [(&Index::constant(0), &head), (&head, &(whole.clone() - last)), (&tail, &whole)] {
+    for (from, to) in [(&zero, &head), (&head, &rest), (&tail, &whole)] {
         let runs = scope.interval(&(to.clone() - from.clone())).1.is_none_or(|most| most > 0);
         if runs {
-            let (begin, end) = (scope.simplify(&at(from)), scope.simplify(&at(to)));
-            out.push(Node::For(For { begin, end, ..f.clone() }));
+            out.push(Node::For(For { begin: at(from), end: at(to), ..f.clone() }));
         }
     }
     Some(out)
+}
+
+/// Simpler, by what is known of parameters too.
+fn tidy(scope: &Scope<'_>, index: &Index) -> Index {
+    let index = scope.simplify(index);
+    match index.as_dim() {
+        Some(dim) => Index::constant(scope.kernel().facts.simplify(dim)),
+        None => index,
+    }
 }

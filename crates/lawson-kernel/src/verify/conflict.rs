@@ -19,15 +19,6 @@ use crate::tree::{AxisId, For, Node};
 use lawson_graph::Dim;
 use std::collections::{HashMap, HashSet};
 
-/// Whose scratch is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Scratch {
-    /// Each iteration has its own, as those of parallel loops do, unless it reads what it did not write.
-    Private,
-    /// All iterations use one, as those of jam and vector loops do.
-    Shared,
-}
-
 /// An access of a buffer inside the loop.
 struct Access {
     buffer: BufferId,
@@ -47,7 +38,13 @@ struct Line {
 }
 
 /// The buffer over which iterations of a loop may come into conflict. The scope is that of the loop's place.
-pub(crate) fn conflict(scope: &mut Scope<'_>, f: &For, scratch: Scratch) -> Option<BufferId> {
+///
+/// Scratch of which `private` holds is as if each iteration had its own, unless an iteration reads it before it writes.
+pub(crate) fn conflict(
+    scope: &mut Scope<'_>,
+    f: &For,
+    private: &dyn Fn(BufferId) -> bool,
+) -> Option<BufferId> {
     let kernel = scope.kernel();
     let extent = scope.simplify(&(kernel.resolve(&f.end) - kernel.resolve(&f.begin)));
     if scope.interval(&extent).1.is_some_and(|e| e <= f.step) {
@@ -59,14 +56,12 @@ pub(crate) fn conflict(scope: &mut Scope<'_>, f: &For, scratch: Scratch) -> Opti
     gather.nodes(scope, &f.body);
     scope.leave(left);
     let mut all = gather.accesses;
-    if scratch == Scratch::Private {
-        let mut written_first = HashMap::new();
-        all.iter().for_each(|a| {
-            written_first.entry(a.buffer).or_insert(a.writes);
-        });
-        let own = |b: BufferId| matches!(kernel.buffer(b).role, Role::Scratch(_)) && written_first[&b];
-        all.retain(|a| !own(a.buffer));
-    }
+    let mut written_first = HashMap::new();
+    all.iter().for_each(|a| {
+        written_first.entry(a.buffer).or_insert(a.writes);
+    });
+    let scratch = |b: BufferId| matches!(kernel.buffer(b).role, Role::Scratch(_));
+    all.retain(|a| !(scratch(a.buffer) && private(a.buffer) && written_first[&a.buffer]));
     all.iter().filter(|a| a.writes).find_map(|a| {
         let meets = |b: &&Access| {
             b.buffer == a.buffer && !apart(a, b, f.step) && !below(scope, a, b) && !below(scope, b, a)

@@ -28,7 +28,7 @@ mod conflict;
 mod layout;
 mod tree;
 
-pub(crate) use conflict::{Scratch, conflict};
+pub(crate) use conflict::conflict;
 
 use crate::tree::Kernel;
 use lawson_graph::{Code, Error, Place, Result};

@@ -3,7 +3,7 @@
 //! One walk from the root, with the loops entered ([`Scope`]), the accumulators that are open or have results, and the
 //! scratch that has been written. The path to the place is kept for messages.
 
-use super::conflict::{Scratch, conflict};
+use super::conflict::conflict;
 use super::error;
 use crate::BufferId;
 use crate::buffer::Role;
@@ -195,12 +195,13 @@ impl<'k> Place<'k> {
                 return refuse(self, message);
             }
         }
-        let scratch = match f.kind {
+        // Members of a team have scratch of their own; iterations in one member's registers share it.
+        let private = match f.kind {
             Kind::Serial | Kind::Unroll => return Ok(()),
-            Kind::Parallel => Scratch::Private,
-            Kind::Jam | Kind::Vector(_) => Scratch::Shared,
+            Kind::Parallel => true,
+            Kind::Jam | Kind::Vector(_) => false,
         };
-        match conflict(&mut self.scope, f, scratch) {
+        match conflict(&mut self.scope, f, &|_| private) {
             None => Ok(()),
             Some(buffer) => {
                 let buffer = &self.kernel.buffer(buffer).name;

@@ -53,6 +53,25 @@ fn reshapes_join_and_split_axes() {
 }
 
 #[test]
+fn a_reshape_that_joins_axes_divides_nothing() {
+    for (from, to) in [("N, 4", "4*N"), ("4, N", "4*N"), ("3, N, 2, 5", "30*N"), ("M, N, 3", "M, 3*N")] {
+        let graph = as_written(&format!(
+            "graph @g(%x: f32[{from}], %s: f32[M]) -> (z: f32[{to}]) {{
+               %a = exp %x
+               %z = reshape %a {{shape = [{to}]}}
+               return %z
+             }}"
+        ));
+        let lowered = lower_whole(&graph, &Default::default());
+        for (n, m) in [(0, 2), (1, 1), (5, 3)] {
+            check(&graph, &lowered, &[("N", n), ("M", m)], Elements::Tame, 1.0);
+        }
+        let text = format!("{:?}", lowered.kernel.exprs);
+        assert!(!text.contains('/') && !text.contains('%'), "{text}");
+    }
+}
+
+#[test]
 fn symbolic_dimensions_are_parameters() {
     let graph = as_written(
         "graph @g(%x: f32[N, M], %y: f32[M]) -> (z: f32[N, M]) {

@@ -11,7 +11,7 @@ fn random_graphs_run_node_by_node_as_on_the_interpreter() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
     let (mut kernels, mut others, mut compared, mut undetermined) = (0, 0, 0, 0);
-    for seed in 0..12000 {
+    for seed in 0..1000 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         for (n, step) in steps(&graph) {
             match step {
@@ -78,7 +78,7 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
     let (mut fused, mut refused, mut compared) = (0, 0, 0);
-    for seed in 0..12000 {
+    for seed in 0..1000 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         // Every tensor is an output, so that what comes into a kernel is known.
         let mut parts = graph.into_parts();
@@ -95,8 +95,15 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
         let oracle = interp::run_bounded(&graph, &inputs, &options).unwrap();
         let values = interp::run(&graph, &inputs, &options).unwrap();
         let tensor = |v: &ValueId| values[all.iter().position(|a| a == v).unwrap()].as_tensor().unwrap();
-        let is_kernel = |s: &(NodeId, Step)| matches!(s.1, Step::Kernel(_) | Step::Constant);
-        let lowered: HashSet<NodeId> = steps(&graph).into_iter().filter(is_kernel).map(|s| s.0).collect();
+        let (kernels, others): (Vec<_>, Vec<_>) =
+            steps(&graph).into_iter().partition(|s| matches!(s.1, Step::Kernel(_) | Step::Constant));
+        // What others read is not computed again: it could be rounded differently than for them.
+        let read: HashSet<ValueId> = others.iter().flat_map(|s| graph.node(s.0).inputs.clone()).collect();
+        let lowered: HashSet<NodeId> = kernels
+            .into_iter()
+            .map(|s| s.0)
+            .filter(|n| !graph.node(*n).outputs.iter().any(|v| read.contains(v)))
+            .collect();
         for (v, expected) in all.iter().zip(&oracle) {
             let nodes = cone(&graph, *v, &lowered);
             if nodes.len() < 2 {
@@ -108,7 +115,7 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
             };
             let lowered = match lower::lower_with(&graph, &group, &options) {
                 Ok(lowered) => lowered,
-                Err(Refused::Halo { .. }) => {
+                Err(Refused::Halo { .. } | Refused::Unbounded { .. }) => {
                     refused += 1;
                     continue;
                 }

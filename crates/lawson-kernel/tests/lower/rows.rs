@@ -3,8 +3,8 @@
 use crate::support::{check, check_text, lower_whole, primitives};
 use lawson_graph::op::UnaryKind;
 use lawson_graph::random::Elements;
-use lawson_kernel::lower::{Options, Rows};
-use lawson_kernel::{Expr, Kernel, Kind, Node, Role};
+use lawson_kernel::lower::{self, Options, Rows};
+use lawson_kernel::{Expr, Group, Kernel, Kind, Node, Refused, Role};
 
 fn scratch(k: &Kernel) -> Vec<String> {
     let of = k.buffers.iter().filter(|b| matches!(b.role, Role::Scratch(_)));
@@ -143,5 +143,40 @@ fn a_chain_of_layers_of_any_number_of_rows() {
         for n in [0, 1, 3, 7, 8] {
             check(&graph, &lowered, &[("N", n)], Elements::Tame, 1.0);
         }
+    }
+}
+
+#[test]
+fn rows_of_any_length_are_not_kept() {
+    // The exponentials are computed again instead.
+    let graph = primitives(
+        "graph @g(%x: f32[3, M]) -> (y: f32[3, M]) {
+           %y = softmax %x {axis = 1}
+           return %y
+         }",
+    );
+    assert!(scratch(&lower_whole(&graph, &Options::default()).kernel).is_empty());
+    // A row of sums of products is not computed again for every use.
+    let graph = primitives(
+        "graph @g(%x: f32[3, 4], %w: f32[4, M]) -> (y: f32[3, M]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %y = softmax %h {axis = 1}
+           return %y
+         }",
+    );
+    let refused = lower::lower(&graph, &Group::whole(&graph).unwrap()).unwrap_err();
+    assert!(matches!(refused, Refused::Unbounded { .. }), "{refused}");
+    // Where a fact bounds it, it is kept.
+    let graph = primitives(
+        "graph @g(%x: f32[3, 4], %w: f32[4, M]) -> (y: f32[3, M]) where M <= 9 {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %y = softmax %h {axis = 1}
+           return %y
+         }",
+    );
+    let lowered = lower_whole(&graph, &Options::default());
+    assert_eq!(scratch(&lowered.kernel), ["[9]", "[9]"]);
+    for m in [0, 1, 5, 9] {
+        check(&graph, &lowered, &[("M", m)], Elements::Tame, 1.0);
     }
 }

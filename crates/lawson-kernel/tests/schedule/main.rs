@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod kernels;
+mod random;
 mod run;
 
 use kernels::{convolution, matmul, scale};
@@ -275,6 +276,46 @@ fn clipping_is_refused_where_left_out_iterations_would_count() {
     k.body = body;
     assert!(refused(&k, "clip k").message().contains("guarded"));
     assert!(refused(&convolution(9, 4, 1, 1), "split k 2\nclip k.0").message().contains("steps of 2"));
+}
+
+#[test]
+fn clipping_looks_at_the_function_not_at_the_identity() {
+    let kernel = |otherwise: f32, merge: &str| {
+        let (zero, least) = ("0.0", "-inf");
+        let identity = if merge == "add" { zero } else { least };
+        Kernel::parse(&format!(
+            "lawson-kernel 1 kernel @k {{ in x: f32[8] out y: f32[8] axes i, k
+             acc m: f32 = {identity} identity {identity} merge {merge}
+             for i in 0 to 8 {{
+               accumulate m {{ for k in 0 to 3 {{
+                 step m = max(state(m), (x[i + k - 1] if 0 <= i + k - 1 < 8 else {otherwise:?}))
+               }} }}
+               y[i] = m
+             }} }}"
+        ))
+        .unwrap()
+    };
+    let pooled = kernel(f32::NEG_INFINITY, "greater");
+    assert_eq!(run(&scheduled(&pooled, "clip k"), &[]), run(&pooled, &[]));
+    // max(state, 0) changes a negative state, even where 0 is the identity of the merge.
+    assert!(refused(&kernel(0.0, "add"), "clip k").message().contains("infinity"));
+}
+
+#[test]
+fn scratch_that_is_read_later_keeps_its_order() {
+    let kernel = |after: &str| {
+        Kernel::parse(&format!(
+            "lawson-kernel 1 kernel @k {{ in x: f32[4, 4] out y: f32[4, 4] out z: f32[4] scratch t: f32[4] at L1
+             axes i, j, o
+             for i in 0 to 4 {{ for j in 0 to 4 {{ t[0] = x[i, j] y[i, j] = t[0] }} }}
+             {after} }}"
+        ))
+        .unwrap()
+    };
+    let own = kernel("");
+    assert_eq!(run(&scheduled(&own, "reorder j i"), &[]), run(&own, &[]));
+    let last = kernel("for o in 0 to 4 { z[o] = t[0] }");
+    assert!(refused(&last, "reorder j i").message().contains("they meet in `t`"));
 }
 
 #[test]

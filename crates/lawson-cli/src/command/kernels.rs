@@ -1,0 +1,161 @@
+//! `lawson show --kernels`, `--plan`, `--dump-asm`: what the CPU target makes of a graph. Nothing is run, so that this works on
+//! machines that could not.
+//!
+//! Comes in: a graph before the passes. Goes out: kernels in their text form, under comments that say which steps launch
+//! them, how they were scheduled and what was spilled; the plan; the instructions.
+
+use super::pipeline;
+use crate::args::ShowArgs;
+use crate::quantity::dim_json;
+use crate::report::{Outcome, Reporter};
+use lawson::cpu::{Emitted, Listing, Unsupported, emit, machine};
+use lawson::graph::{Bindings, Dim, Graph};
+use lawson::kernel::{Barrier, Bound, Plan, compile};
+use lawson::{Code, Error, Result};
+use serde_json::{Value as Json, json};
+use std::io::Write;
+
+pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    let graph = pipeline("standard")?.run(graph)?;
+    let plan = compile::compile(&graph, &machine())?;
+    let bound = bind(&graph, &plan, args)?;
+    let code: Vec<std::result::Result<Emitted, Unsupported>> =
+        plan.kernels.iter().map(|k| emit(k, Listing::On)).collect();
+    if reporter.json {
+        let mut report = json!({});
+        if args.plan {
+            report["plan"] = plan_json(&plan, bound.as_ref());
+        }
+        if args.kernels || args.dump_asm {
+            report["kernels"] =
+                code.iter().enumerate().map(|(n, c)| kernel_json(&plan, n, c, args)).collect();
+        }
+        return Ok(writeln!(out, "{report:#}")?);
+    }
+    if args.plan {
+        write!(out, "{}", plan.text(bound.as_ref()))?;
+        if bound.is_none() {
+            writeln!(out, "// with --bind for every symbol: sizes, and places in the arena")?;
+        }
+    }
+    if args.kernels || args.dump_asm {
+        for (n, code) in code.iter().enumerate() {
+            kernel(&plan, n, code, args, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sizes and places, if the arguments give every symbol of the plan a value.
+fn bind(graph: &Graph, plan: &Plan, args: &ShowArgs) -> Result<Option<Bound>> {
+    let mut open = false;
+    for b in &plan.buffers {
+        b.bytes.visit_symbols(&mut |s| open |= !args.bind.iter().any(|b| b.symbol == s.name()));
+    }
+    if open {
+        return Ok(None);
+    }
+    let entries: Vec<(Dim, i64, String)> =
+        args.bind.iter().map(|b| (Dim::symbol(&b.symbol), b.value, "--bind".to_string())).collect();
+    let bindings =
+        if entries.is_empty() { Bindings::new() } else { Bindings::solve(&entries, graph.facts())? };
+    plan.bind(&bindings).map(Some)
+}
+
+/// The steps that launch a kernel.
+fn launches(plan: &Plan, kernel: usize) -> Vec<usize> {
+    (0..plan.steps.len()).filter(|n| plan.steps[*n].kernel == kernel).collect()
+}
+
+fn kernel(
+    plan: &Plan,
+    n: usize,
+    code: &std::result::Result<Emitted, Unsupported>,
+    args: &ShowArgs,
+    out: &mut dyn Write,
+) -> Outcome {
+    for step in launches(plan, n) {
+        writeln!(out, "// step {step}: kernel {n}, {}", plan.describe(&plan.steps[step]))?;
+    }
+    match code {
+        Ok(e) => {
+            let [vectors, masks, general] = e.spilled;
+            writeln!(
+                out,
+                "// {} bytes of code; spilled: {vectors} vectors, {masks} masks, {general} general registers; \
+                 scratch: {} bytes a thread",
+                e.code.bytes().len(),
+                e.scratch_bytes
+            )?;
+        }
+        Err(refused) => writeln!(out, "// no code: {refused}")?,
+    }
+    if args.kernels {
+        writeln!(out, "// schedule:")?;
+        for line in plan.schedules[n].to_string().lines() {
+            writeln!(out, "//   {line}")?;
+        }
+        writeln!(out, "{}", plan.kernels[n])?;
+    }
+    if args.dump_asm {
+        let text = listing(code)?;
+        writeln!(out, "{text}")?;
+    }
+    Ok(())
+}
+
+/// The instructions of a kernel that was emitted with them.
+fn listing(code: &std::result::Result<Emitted, Unsupported>) -> Result<&str> {
+    match code {
+        Ok(e) => e.code.disassembly().ok_or_else(|| Error::internal("code was emitted without a listing")),
+        Err(refused) => Err(Error::new(Code::NotLowered, refused.to_string())),
+    }
+}
+
+fn plan_json(plan: &Plan, bound: Option<&Bound>) -> Json {
+    let buffer = |n: usize| {
+        let b = &plan.buffers[n];
+        let bytes = bound.map_or_else(|| dim_json(&b.bytes), |bound| json!(bound.bytes[n]));
+        let offset = bound.and_then(|bound| bound.offsets[n]);
+        json!({ "name": b.name, "place": b.place_name(), "bytes": bytes, "offset": offset })
+    };
+    let steps: Vec<Json> = plan
+        .steps
+        .iter()
+        .map(|s| {
+            let buffers: Vec<u32> = s.buffers.iter().map(|slot| slot.0).collect();
+            json!({ "kernel": s.kernel, "buffers": buffers, "barrier_before": s.barrier == Barrier::Before })
+        })
+        .collect();
+    json!({
+        "buffers": (0..plan.buffers.len()).map(buffer).collect::<Vec<Json>>(),
+        "steps": steps,
+        "arena_bytes": bound.map(|b| b.arena),
+    })
+}
+
+fn kernel_json(
+    plan: &Plan,
+    n: usize,
+    code: &std::result::Result<Emitted, Unsupported>,
+    args: &ShowArgs,
+) -> Json {
+    let mut report = json!({ "name": plan.kernels[n].name, "steps": launches(plan, n) });
+    match code {
+        Ok(e) => {
+            let [vectors, masks, general] = e.spilled;
+            report["code_bytes"] = json!(e.code.bytes().len());
+            report["scratch_bytes"] = json!(e.scratch_bytes);
+            report["spilled"] = json!({ "vectors": vectors, "masks": masks, "general": general });
+            if args.dump_asm {
+                report["listing"] = json!(e.code.disassembly());
+            }
+        }
+        Err(refused) => report["refused"] = json!(refused.to_string()),
+    }
+    if args.kernels {
+        report["schedule"] = json!(plan.schedules[n].to_string());
+        report["text"] = json!(plan.kernels[n].to_string());
+    }
+    report
+}

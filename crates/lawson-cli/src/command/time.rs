@@ -1,0 +1,99 @@
+//! Timing for `lawson run --time`: how long compiling took, the first run, and runs after it.
+
+use lawson::cpu::Memory;
+use lawson::{Code, Error, HostTensor, Result, Session, TensorView, TensorViewMut, Value};
+use serde_json::{Value as Json, json};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// How long things took.
+pub struct Times {
+    pub compile: Duration,
+    pub first: Duration,
+    /// The runs after the first, shortest first; not empty.
+    pub further: Vec<Duration>,
+}
+
+/// Runs are repeated for so long, but at least [`LEAST`] and at most [`MOST`] times.
+const ENOUGH: Duration = Duration::from_secs(1);
+const LEAST: usize = 3;
+const MOST: usize = 1000;
+
+/// Times of further runs, sorted. Tensors are read and written in place, in memory that is taken once; values that have no
+/// views are given anew to each run.
+pub fn further(session: &mut Session, inputs: &[Value], results: &[Value]) -> Result<Vec<Duration>> {
+    let (Some(given), Some(taken)) = (tensors(inputs), tensors(results)) else {
+        return repeat(|| session.run_values(inputs).map(drop));
+    };
+    let views = given
+        .iter()
+        .map(|t| TensorView::new(t.dtype(), t.sizes(), t.bytes()))
+        .collect::<Result<Vec<TensorView<'_>>>>()?;
+    let memory = |t: &&HostTensor| {
+        Memory::zeroed(t.bytes().len().max(1)).map_err(|e| Error::new(Code::Budget, e.to_string()))
+    };
+    let mut memories = taken.iter().map(memory).collect::<Result<Vec<Memory>>>()?;
+    let mut outputs = memories
+        .iter_mut()
+        .zip(&taken)
+        .map(|(m, t)| TensorViewMut::new(t.dtype(), t.sizes(), &mut m.as_mut_slice()[..t.bytes().len()]))
+        .collect::<Result<Vec<TensorViewMut<'_>>>>()?;
+    repeat(|| session.run_into(&views, &mut outputs))
+}
+
+/// The values as tensors that views can be made of, if all are.
+fn tensors(values: &[Value]) -> Option<Vec<&HostTensor>> {
+    values.iter().map(|v| v.as_tensor().filter(|t| t.dtype() != lawson::DType::Str)).collect()
+}
+
+fn repeat(mut run: impl FnMut() -> Result<()>) -> Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    let start = Instant::now();
+    while times.len() < LEAST || (times.len() < MOST && start.elapsed() < ENOUGH) {
+        let one = Instant::now();
+        run()?;
+        times.push(one.elapsed());
+    }
+    times.sort_unstable();
+    Ok(times)
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+impl Times {
+    fn median(&self) -> Duration {
+        self.further.get(self.further.len() / 2).copied().unwrap_or_default()
+    }
+
+    pub fn to_json(&self) -> Json {
+        json!({
+            "compile_ms": milliseconds(self.compile),
+            "first_ms": milliseconds(self.first),
+            "median_ms": milliseconds(self.median()),
+            "runs": self.further.len(),
+        })
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [compile, first, median] = [self.compile, self.first, self.median()].map(milliseconds);
+        let runs = self.further.len();
+        write!(f, "compiling {compile:.3} ms, first run {first:.3} ms, median of {runs} more {median:.4} ms")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_of_the_further_runs() {
+        let further = [1, 2, 300].map(Duration::from_millis).to_vec();
+        let times = Times { compile: Duration::ZERO, first: Duration::from_secs(1), further };
+        assert_eq!(times.to_json()["median_ms"], 2.0);
+        assert_eq!(times.to_json()["first_ms"], 1000.0);
+    }
+}

@@ -1,0 +1,258 @@
+//! What the host computes before a launch: the parameters, how many iterations there are, and that 32 bits hold every index.
+//!
+//! Sums and products wrap alike in any width, but quotients, minima and comparisons do not; so every word and every part
+//! of it must stay within 32 bits for all values that the axes take. Intervals show that.
+
+use crate::opcode::{Listing, Op, OpCode, Test, Word};
+use lawson_graph::{Code, Error, Place, Result, Symbol};
+
+/// A listing with values for its symbols.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// The parameters' values.
+    pub(crate) parameters: Vec<i32>,
+    /// How many iterations each launch has.
+    pub(crate) iterations: Vec<u32>,
+    /// How many words of the spill buffer a member has.
+    pub(crate) spilled: u32,
+}
+
+/// From the least to the greatest value.
+type Interval = (i64, i64);
+
+const WORD: Interval = (i32::MIN as i64, i32::MAX as i64);
+
+struct Bounds<'l> {
+    listing: &'l Listing,
+    parameters: Vec<i32>,
+    axes: Vec<Interval>,
+}
+
+impl Listing {
+    /// Evaluates the parameters and checks that every index fits in a word.
+    pub(crate) fn bind(&self, symbols: &[(Symbol, i64)]) -> Result<Bound> {
+        let value_of = |s: &Symbol| symbols.iter().find(|(name, _)| name == s).map(|(_, v)| *v);
+        let evaluate = |d: &lawson_graph::Dim| {
+            let value = d.eval(&value_of).ok_or_else(|| {
+                self.refused(format!("the dimension {d} has no value"))
+                    .help("give a value for every symbol that the kernel mentions")
+            })?;
+            i32::try_from(value).map_err(|_| self.too_large(&format!("the dimension {d}")))
+        };
+        let parameters = self.parameters.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
+        let mut bounds = Bounds { listing: self, parameters, axes: vec![(0, 0); self.axes.len()] };
+        bounds.check()?;
+        let mut iterations = Vec::with_capacity(self.launches.len());
+        for launch in &self.launches {
+            let mut total = 1i64;
+            for span in &launch.axes {
+                total = total.saturating_mul(i64::from(evaluate(&span.count())?));
+            }
+            // A member counts on by the number of members until it has passed the last iteration.
+            let members =
+                i64::from(self.capabilities.workgroup) * i64::from(self.capabilities.max_workgroups);
+            let total = i32::try_from(total)
+                .ok()
+                .filter(|t| i64::from(*t) + members <= WORD.1)
+                .ok_or_else(|| self.too_large("the number of iterations"))?;
+            iterations.push(total.unsigned_abs());
+        }
+        let spilled = evaluate(&self.spilled)?.unsigned_abs();
+        let group = u64::from(spilled) * 4 * u64::from(self.capabilities.workgroup);
+        if group > self.capabilities.max_buffer_bytes {
+            let limit = self.capabilities.max_buffer_bytes;
+            return Err(self
+                .refused(format!("the scratch of one workgroup takes {group} bytes, a buffer has {limit}"))
+                .help("tile the loops around the scratch"));
+        }
+        Ok(Bound { parameters: bounds.parameters, iterations, spilled })
+    }
+
+    fn refused(&self, message: String) -> Error {
+        Error::new(Code::NotEmitted, message)
+            .at(Place::Kernel { kernel: self.kernel.clone(), path: "its launch".into() })
+    }
+
+    fn too_large(&self, what: &str) -> Error {
+        self.refused(format!("{what} does not fit in 32 bits")).help(
+            "indices are words of 32 bits on this target; split the tensor, or run it on another target",
+        )
+    }
+}
+
+impl Bounds<'_> {
+    fn check(&mut self) -> Result<()> {
+        let listing = self.listing;
+        // How many blocks are open inside the outermost one that is never entered, with it: nothing in there is computed.
+        let mut skipped = 0;
+        for code in &listing.codes {
+            if skipped > 0 {
+                match code {
+                    OpCode::Entry { .. } | OpCode::Loop { .. } | OpCode::Guard(_) => skipped += 1,
+                    OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard => skipped -= 1,
+                    _ => {}
+                }
+                continue;
+            }
+            match code {
+                OpCode::Entry { launch } => {
+                    for span in &listing.launches[*launch].axes {
+                        let begin = self.word(&listing.word_of(&span.begin))?;
+                        let count = self.word(&listing.word_of(&span.count()))?;
+                        skipped = if count.1 < 1 { 1 } else { skipped };
+                        let last = begin.1 + (count.1 - 1).max(0) * span.step;
+                        self.axes[span.axis.0 as usize] = self.fits((begin.0, last), "an axis")?;
+                    }
+                }
+                OpCode::Loop { axis, begin, end, step } => {
+                    let (begin, end) = (self.word(begin)?, self.word(end)?);
+                    // The loop leaves when the axis has passed the end.
+                    self.fits((begin.0, end.1 + step), "the last value of a loop")?;
+                    self.axes[axis.0 as usize] = (begin.0, (end.1 - 1).max(begin.0));
+                    skipped = u32::from(end.1 <= begin.0);
+                }
+                OpCode::Let { op: Op::Index(w) | Op::Load(_, w), .. } | OpCode::Store { at: w, .. } => {
+                    self.word(w)?;
+                }
+                OpCode::Guard(Test::Within(pairs)) => {
+                    for (index, end) in pairs {
+                        self.word(index)?;
+                        self.word(end)?;
+                    }
+                }
+                OpCode::Guard(Test::Value(_))
+                | OpCode::Let { .. }
+                | OpCode::Buffer { .. }
+                | OpCode::Scratch { .. }
+                | OpCode::Function { .. }
+                | OpCode::Return(_)
+                | OpCode::EndEntry
+                | OpCode::Var { .. }
+                | OpCode::Set { .. }
+                | OpCode::EndLoop
+                | OpCode::EndGuard => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn fits(&self, interval: Interval, what: &str) -> Result<Interval> {
+        match interval.0 >= WORD.0 && interval.1 <= WORD.1 {
+            true => Ok(interval),
+            false => Err(self.listing.too_large(what)),
+        }
+    }
+
+    fn word(&self, word: &Word) -> Result<Interval> {
+        // Operands fit in 32 bits, so nothing here leaves 64.
+        let interval = match word {
+            Word::Const(c) => (*c, *c),
+            Word::Axis(a) => self.axes[a.0 as usize],
+            Word::Param(p) => (i64::from(self.parameters[*p]), i64::from(self.parameters[*p])),
+            Word::Sum(terms) => {
+                let mut sum = (0, 0);
+                for t in terms {
+                    let t = self.word(t)?;
+                    sum = self.fits((sum.0 + t.0, sum.1 + t.1), "an index")?;
+                }
+                sum
+            }
+            Word::Product(a, b) => {
+                let (a, b) = (self.word(a)?, self.word(b)?);
+                let products = [a.0 * b.0, a.0 * b.1, a.1 * b.0, a.1 * b.1];
+                let least = products.iter().fold(i64::MAX, |m, p| m.min(*p));
+                (least, products.iter().fold(i64::MIN, |m, p| m.max(*p)))
+            }
+            Word::Div(a, d, _) => {
+                let (a, d) = (self.word(a)?, self.divisor(d)?);
+                (a.0.div_euclid(d), a.1.div_euclid(d))
+            }
+            Word::Mod(a, d, _) => {
+                self.word(a)?;
+                (0, self.divisor(d)? - 1)
+            }
+            Word::Min(m) => self.extremum(m, i64::min)?,
+            Word::Max(m) => self.extremum(m, i64::max)?,
+        };
+        self.fits(interval, "an index")
+    }
+
+    fn extremum(&self, members: &[Word], join: fn(i64, i64) -> i64) -> Result<Interval> {
+        let mut best: Option<Interval> = None;
+        for m in members {
+            let m = self.word(m)?;
+            best = Some(best.map_or(m, |b| (join(b.0, m.0), join(b.1, m.1))));
+        }
+        Ok(best.unwrap_or((0, 0)))
+    }
+
+    fn divisor(&self, word: &Word) -> Result<i64> {
+        match self.word(word)? {
+            (d, _) if d > 0 => Ok(d),
+            (d, _) => Err(self
+                .listing
+                .refused(format!("an index divides by {d}"))
+                .help("divisors are dimensions of at least 1")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Capabilities, Listing};
+    use lawson_graph::{DType, Dim, Facts, Symbol};
+    use lawson_kernel::build::{for_each, loop_of, store};
+    use lawson_kernel::{Index, Kernel, Kind};
+
+    /// `y[i] = x[i·M / M]` for `i` below `N`.
+    fn listing() -> Listing {
+        let mut k = Kernel::new("far", Facts::new());
+        let n = [Dim::symbol("N")];
+        let (x, y) = (k.input("x", DType::F32, &n), k.output("y", DType::F32, &n));
+        let i = k.add_axis("i");
+        let far = (Index::axis(i) * Dim::symbol("M")).floor_div(Dim::symbol("M"));
+        let e = k.load(x, vec![far]);
+        k.body = vec![for_each(i, Dim::symbol("N"), vec![store(y, vec![i.into()], e)])];
+        Listing::of(&k, &Capabilities::default()).unwrap()
+    }
+
+    fn bind(n: i64, m: i64) -> Result<Vec<u32>, String> {
+        let symbols = [(Symbol::new("N"), n), (Symbol::new("M"), m)];
+        listing().bind(&symbols).map(|b| b.iterations).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn indices_that_leave_32_bits_on_the_way_are_refused() {
+        assert_eq!(bind(1 << 16, 1 << 15), Ok(vec![1]));
+        let error = bind(1 << 16, 1 << 16).unwrap_err();
+        assert!(error.contains("an index does not fit in 32 bits"), "{error}");
+        let error = bind(1 << 32, 1).unwrap_err();
+        assert!(error.contains("the dimension N does not fit in 32 bits"), "{error}");
+    }
+
+    #[test]
+    fn more_iterations_than_a_member_can_count_are_refused() {
+        let mut k = Kernel::new("many", Facts::new());
+        let y = k.output("y", DType::F32, &[]);
+        let (i, j) = (k.add_axis("i"), k.add_axis("j"));
+        let zero = k.f32(0.0);
+        let inner = loop_of(j, 0, 32, 1, Kind::Parallel, vec![store(y, vec![], zero)]);
+        k.body = vec![loop_of(i, 0, Dim::symbol("N"), 1, Kind::Parallel, vec![inner])];
+        let listing = Listing::of(&k, &Capabilities::default()).unwrap();
+        let bind = |n| listing.bind(&[(Symbol::new("N"), n)]).map(|b| b.iterations);
+        assert_eq!(bind(1 << 20).unwrap(), [1 << 25]);
+        let error = bind((1 << 26) - 1).unwrap_err();
+        assert!(error.message().contains("the number of iterations does not fit"), "{error}");
+    }
+
+    #[test]
+    fn a_divisor_below_one_is_refused() {
+        assert!(bind(4, 0).unwrap_err().contains("an index divides by 0"));
+    }
+
+    #[test]
+    fn a_symbol_without_a_value_is_named() {
+        let error = listing().bind(&[(Symbol::new("N"), 1)]).unwrap_err().to_string();
+        assert!(error.contains("M has no value"), "{error}");
+    }
+}

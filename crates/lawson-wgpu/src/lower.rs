@@ -1,0 +1,362 @@
+//! From the tree to the list: which part becomes which launch, where scratch lies, and the nodes one after another.
+//!
+//! A chain of parallel loops at the root is one launch, its iterations counted as one number; what stands between such chains
+//! is a launch of one member. Every other loop is a plain loop, whatever its kind, because a kind never changes what a kernel
+//! means. `value.rs` has the expressions of stages, `word.rs` their indices.
+
+use crate::math::Emit;
+use crate::opcode::{
+    Access, Capabilities, Element, Launch, Listing, MemoryId, OpCode, Residence, Span, Ty, VarId, Word,
+};
+use crate::value::Known;
+use crate::word::Parameters;
+use lawson_graph::{Code, DType, Dim, Error, Place, Result};
+use lawson_kernel::{BufferId, Expr, ExprId, For, Index, Kernel, Kind, Node, Role, Scope};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most elements that memory may have, so that a word can count them.
+const MAX_ELEMENTS: i64 = i32::MAX as i64;
+
+/// A kernel on its way.
+pub(crate) struct Lower<'k> {
+    pub(crate) kernel: &'k Kernel,
+    pub(crate) scope: Scope<'k>,
+    pub(crate) parameters: Parameters,
+    pub(crate) emit: Emit,
+    /// The functions called, by name.
+    pub(crate) functions: BTreeMap<String, Vec<OpCode>>,
+    /// The variables of accumulators whose steps stand here.
+    pub(crate) states: Vec<Option<Vec<(VarId, Ty)>>>,
+    /// The variables of accumulators whose results are known here.
+    pub(crate) results: Vec<Option<Vec<(VarId, Ty)>>>,
+    launches: Vec<Launch>,
+}
+
+/// A refusal, with the kernel as its place.
+pub(crate) fn refused(kernel: &Kernel, message: impl Into<String>) -> Error {
+    Error::new(Code::NotEmitted, message)
+        .at(Place::Kernel { kernel: kernel.name.clone(), path: "as op codes".into() })
+}
+
+/// The type in which values of a dtype are computed.
+pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
+    Ok(match dtype {
+        DType::F32 => Ty::F32,
+        DType::I32 => Ty::I32,
+        DType::U32 => Ty::U32,
+        DType::Bool => Ty::Bool,
+        other => {
+            return Err(refused(kernel, format!("op codes have no {other}")).help(
+                "f32, i32, u32 and bool are there; insert a `cast`, or run this part on another target",
+            ));
+        }
+    })
+}
+
+impl Listing {
+    /// The op codes of a kernel; an error says what of it has none.
+    pub fn of(kernel: &Kernel, capabilities: &Capabilities) -> Result<Listing> {
+        let mut codes = Vec::new();
+        let spilled = declare(kernel, capabilities, &mut codes)?;
+        let mut lower = Lower {
+            kernel,
+            scope: Scope::new(kernel),
+            parameters: Parameters::default(),
+            emit: Emit::default(),
+            functions: BTreeMap::new(),
+            states: vec![None; kernel.accs.len()],
+            results: vec![None; kernel.accs.len()],
+            launches: Vec::new(),
+        };
+        for segment in segments(kernel) {
+            lower.launch(segment)?;
+        }
+        for launch in &lower.launches {
+            for span in &launch.axes {
+                lower.parameters.dim(&span.begin);
+                lower.parameters.dim(&span.count());
+            }
+        }
+        for code in &codes {
+            if let OpCode::Scratch { place: Residence::Spilled(from), .. } = code {
+                lower.parameters.dim(from);
+            }
+        }
+        lower.parameters.dim(&spilled);
+        codes.extend(lower.functions.into_values().flatten());
+        codes.extend(lower.emit.codes);
+        Ok(Listing {
+            kernel: kernel.name.clone(),
+            parameters: lower.parameters.0,
+            axes: kernel.axes.iter().map(|a| a.name.clone()).collect(),
+            codes,
+            launches: lower.launches,
+            capabilities: *capabilities,
+            spilled,
+        })
+    }
+
+    /// A dimension as a word of this listing's parameters.
+    pub(crate) fn word_of(&self, dim: &Dim) -> Word {
+        match (dim.as_const(), self.parameters.iter().position(|d| d == dim)) {
+            (Some(c), _) => Word::Const(c),
+            (None, Some(i)) => Word::Param(i),
+            (None, None) => Word::Const(0),
+        }
+    }
+}
+
+/// Declares buffers and scratch; gives how many words of scratch a member has in memory.
+fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>) -> Result<Dim> {
+    let mut binding = 0;
+    // One word is the member's number.
+    let mut private = (capabilities.private_bytes / 4).saturating_sub(1);
+    let mut spilled = Dim::ZERO;
+    for (id, buffer) in kernel.buffers.iter().enumerate() {
+        let (memory, name) = (MemoryId(id as u32), buffer.name.clone());
+        let ty = ty_of(kernel, buffer.dtype)?;
+        let size = buffer.layout.size.as_const();
+        if size.is_some_and(|s| !(0..=MAX_ELEMENTS).contains(&s)) {
+            return Err(refused(kernel, format!("`{name}` has more than {MAX_ELEMENTS} elements"))
+                .help("indices are words of 32 bits on this target; split the tensor"));
+        }
+        let access = match buffer.role {
+            Role::Input => Access::Read,
+            Role::Output => Access::Write,
+            Role::Scratch(_) => {
+                let words = size.and_then(|s| u32::try_from(s).ok());
+                let place = match words.and_then(|w| private.checked_sub(w)) {
+                    Some(left) => {
+                        private = left;
+                        Residence::Private
+                    }
+                    None => {
+                        let from = spilled.clone();
+                        spilled = spilled + buffer.layout.size.clone();
+                        Residence::Spilled(from)
+                    }
+                };
+                let size = buffer.layout.size.clone();
+                codes.push(OpCode::Scratch { memory, name, ty, size, place });
+                continue;
+            }
+        };
+        binding += 1;
+        let element = match ty {
+            Ty::Bool => Element::Byte,
+            Ty::F32 | Ty::I32 | Ty::U32 => Element::Word(ty),
+        };
+        codes.push(OpCode::Buffer { memory, name, binding, element, access });
+    }
+    Ok(spilled)
+}
+
+/// The nodes of one launch.
+enum Segment<'k> {
+    /// A chain of parallel loops, and what is in the innermost.
+    Parallel(Vec<&'k For>, &'k [Node]),
+    /// What one member does.
+    Alone(&'k [Node]),
+}
+
+/// The launches of a kernel. If one needs a result that another accumulated, all is done by one member.
+fn segments(kernel: &Kernel) -> Vec<Segment<'_>> {
+    let mut out = Vec::new();
+    let mut open = 0;
+    let alone = |nodes: &'_ [Node]| nodes.iter().any(|n| !matches!(n, Node::Prefetch { .. }));
+    for (i, node) in kernel.body.iter().enumerate() {
+        if let Node::For(f @ For { kind: Kind::Parallel, .. }) = node {
+            if alone(&kernel.body[open..i]) {
+                out.push(Segment::Alone(&kernel.body[open..i]));
+            }
+            let (chain, inner) = chain(f);
+            out.push(Segment::Parallel(chain, inner));
+            open = i + 1;
+        }
+    }
+    if alone(&kernel.body[open..]) {
+        out.push(Segment::Alone(&kernel.body[open..]));
+    }
+    let carried = out.iter().any(|segment| match segment {
+        Segment::Parallel(_, nodes) | Segment::Alone(nodes) => carries(kernel, nodes),
+    });
+    if carried { vec![Segment::Alone(&kernel.body)] } else { out }
+}
+
+/// The parallel loops that stand directly inside one another and whose bounds mention no axis.
+fn chain(first: &For) -> (Vec<&For>, &[Node]) {
+    let mut chain = vec![first];
+    let mut inner = first.body.as_slice();
+    while let [Node::For(next)] = inner {
+        let fixed = next.begin.as_dim().is_some() && next.end.as_dim().is_some();
+        if next.kind != Kind::Parallel || !fixed {
+            break;
+        }
+        chain.push(next);
+        inner = &next.body;
+    }
+    (chain, inner)
+}
+
+/// Whether these nodes need the result of an accumulator that is not among them.
+fn carries(kernel: &Kernel, nodes: &[Node]) -> bool {
+    let (mut roots, mut made) = (Vec::new(), BTreeSet::new());
+    collect(kernel, nodes, &mut roots, &mut made);
+    let mut seen: BTreeSet<ExprId> = roots.iter().copied().collect();
+    while let Some(id) = roots.pop() {
+        if let Expr::Result(acc, _) = kernel.expr(id)
+            && !made.contains(acc)
+        {
+            return true;
+        }
+        kernel.expr(id).visit_operands(&mut |o| {
+            if seen.insert(o) {
+                roots.push(o);
+            }
+        });
+    }
+    false
+}
+
+fn collect(
+    kernel: &Kernel,
+    nodes: &[Node],
+    roots: &mut Vec<ExprId>,
+    made: &mut BTreeSet<lawson_kernel::AccId>,
+) {
+    for node in nodes {
+        match node {
+            Node::For(f) => collect(kernel, &f.body, roots, made),
+            Node::Accumulate { acc, body } => {
+                made.insert(*acc);
+                roots.extend(kernel.acc(*acc).state.iter().map(|s| s.init));
+                collect(kernel, body, roots, made);
+            }
+            Node::Step { values, .. } => roots.extend(values),
+            Node::Store(s) => roots.push(s.value),
+            Node::Prefetch { .. } => {}
+        }
+    }
+}
+
+impl Lower<'_> {
+    fn launch(&mut self, segment: Segment<'_>) -> Result<()> {
+        let (chain, inner) = match segment {
+            Segment::Parallel(chain, inner) => (chain, inner),
+            Segment::Alone(nodes) => (Vec::new(), nodes),
+        };
+        let mut axes = Vec::with_capacity(chain.len());
+        let mut entered = Vec::with_capacity(chain.len());
+        for f in chain {
+            let (Some(begin), Some(end)) = (f.begin.as_dim(), f.end.as_dim()) else {
+                let name = &self.kernel.axis(f.axis).name;
+                return Err(refused(
+                    self.kernel,
+                    format!("the bounds of the outermost loop `{name}` mention axes"),
+                )
+                .help(
+                    "the first parallel loop stands at the root, so its bounds are numbers or parameters",
+                ));
+            };
+            axes.push(Span { axis: f.axis, begin: begin.clone(), end: end.clone(), step: f.step });
+            entered.push(self.scope.enter(f));
+        }
+        // What never runs may divide by the size of nothing, which a compiler of shaders refuses to read.
+        if axes.iter().any(|s| s.count().is(0)) {
+            while let Some(left) = entered.pop() {
+                self.scope.leave(left);
+            }
+            return Ok(());
+        }
+        let launch = self.launches.len();
+        self.launches.push(Launch { entry: format!("launch_{launch}"), axes });
+        self.emit.codes.push(OpCode::Entry { launch });
+        self.block(inner)?;
+        self.emit.codes.push(OpCode::EndEntry);
+        while let Some(left) = entered.pop() {
+            self.scope.leave(left);
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, nodes: &[Node]) -> Result<()> {
+        let mut known = Vec::new();
+        for node in nodes {
+            match node {
+                Node::For(f) => self.each(f)?,
+                Node::Accumulate { acc, body } => {
+                    let mut values = Known::new();
+                    let mut vars = Vec::new();
+                    for state in &self.kernel.acc(*acc).state {
+                        let ty = ty_of(self.kernel, state.dtype)?;
+                        let init = self.value(state.init, &mut values)?;
+                        vars.push((self.emit.var(ty, init), ty));
+                    }
+                    let outer = self.states[acc.0 as usize].replace(vars);
+                    self.block(body)?;
+                    self.results[acc.0 as usize] = std::mem::replace(&mut self.states[acc.0 as usize], outer);
+                    known.push(*acc);
+                }
+                Node::Step { acc, values } => {
+                    let vars = self.states[acc.0 as usize].clone().unwrap_or_default();
+                    if vars.len() != values.len() {
+                        let name = &self.kernel.acc(*acc).name;
+                        return Err(refused(
+                            self.kernel,
+                            format!("a step of `{name}` outside it, or of another length"),
+                        )
+                        .help("steps stand inside the `accumulate` of their accumulator"));
+                    }
+                    let mut known = Known::new();
+                    let values =
+                        values.iter().map(|v| self.value(*v, &mut known)).collect::<Result<Vec<_>>>()?;
+                    for ((var, _), value) in vars.into_iter().zip(values) {
+                        self.emit.codes.push(OpCode::Set { var, value });
+                    }
+                }
+                Node::Store(s) => {
+                    let value = self.value(s.value, &mut Known::new())?;
+                    let at = self.place(s.buffer, &s.index)?;
+                    self.emit.codes.push(OpCode::Store { memory: MemoryId(s.buffer.0), at, value });
+                }
+                Node::Prefetch { .. } => {}
+            }
+        }
+        known.into_iter().for_each(|acc| self.results[acc.0 as usize] = None);
+        Ok(())
+    }
+
+    fn each(&mut self, f: &For) -> Result<()> {
+        if f.step < 1 || self.kernel.axis(f.axis).derived.is_some() {
+            let name = &self.kernel.axis(f.axis).name;
+            return Err(refused(
+                self.kernel,
+                format!("a loop over `{name}` in steps below 1, or a derived axis"),
+            )
+            .help("loops run upwards over axes of their own"));
+        }
+        let begin = self.parameters.word(&self.scope, &f.begin);
+        let end = self.parameters.word(&self.scope, &f.end);
+        if let (Word::Const(begin), Word::Const(end)) = (&begin, &end)
+            && begin >= end
+        {
+            return Ok(());
+        }
+        self.emit.codes.push(OpCode::Loop { axis: f.axis, begin, end, step: f.step });
+        let left = self.scope.enter(f);
+        self.block(&f.body)?;
+        self.scope.leave(left);
+        self.emit.codes.push(OpCode::EndLoop);
+        Ok(())
+    }
+
+    /// Where an element lies.
+    pub(crate) fn place(&mut self, buffer: BufferId, index: &[Index]) -> Result<Word> {
+        let buffer = self.kernel.buffer(buffer);
+        if buffer.layout.digits.iter().any(|d| d.dim >= index.len()) {
+            return Err(refused(self.kernel, format!("`{}` is used with too few indices", buffer.name))
+                .help("every logical dimension takes one"));
+        }
+        Ok(self.parameters.word(&self.scope, &buffer.layout.offset(index)))
+    }
+}

@@ -1,0 +1,271 @@
+//! Writing op codes: values and variables get their numbers here, and the expansions of `lawson_kernel::math` are written by
+//! the same hand that writes stages, because [`Emit`] is an [`Arithmetic`].
+
+use crate::opcode::{Literal, Op, OpCode, Primitive, Test, Ty, ValueId, VarId};
+use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
+
+/// Op codes in the making, of one function or of all launches.
+#[derive(Default)]
+pub(crate) struct Emit {
+    pub(crate) codes: Vec<OpCode>,
+    values: u32,
+    vars: u32,
+}
+
+impl Emit {
+    /// A value that is an argument.
+    fn argument(&mut self) -> ValueId {
+        self.values += 1;
+        ValueId(self.values - 1)
+    }
+
+    /// Defines a value.
+    pub(crate) fn define(&mut self, ty: Ty, op: Op) -> ValueId {
+        let value = self.argument();
+        self.codes.push(OpCode::Let { value, ty, op });
+        value
+    }
+
+    /// Declares a variable.
+    pub(crate) fn var(&mut self, ty: Ty, init: ValueId) -> VarId {
+        let var = VarId(self.vars);
+        self.vars += 1;
+        self.codes.push(OpCode::Var { var, ty, init });
+        var
+    }
+
+    /// A number.
+    pub(crate) fn literal(&mut self, literal: Literal) -> ValueId {
+        let ty = match literal {
+            Literal::F32(_) => Ty::F32,
+            Literal::I32(_) => Ty::I32,
+            Literal::U32(_) => Ty::U32,
+            Literal::Bool(_) => Ty::Bool,
+        };
+        self.define(ty, Op::Literal(literal))
+    }
+
+    /// A primitive whose operands have type `ty`.
+    pub(crate) fn apply(&mut self, primitive: Primitive, ty: Ty, operands: &[ValueId]) -> ValueId {
+        let result = match primitive {
+            Primitive::Eq | Primitive::Ne | Primitive::Lt | Primitive::Le | Primitive::IsNan => Ty::Bool,
+            Primitive::Cast(to) | Primitive::Bitcast(to) => to,
+            _ => ty,
+        };
+        self.define(result, Op::Apply(primitive, ty, operands.to_vec()))
+    }
+
+    fn float(&mut self, primitive: Primitive, operands: &[ValueId]) -> ValueId {
+        self.apply(primitive, Ty::F32, operands)
+    }
+
+    fn int(&mut self, primitive: Primitive, operands: &[ValueId]) -> ValueId {
+        self.apply(primitive, Ty::I32, operands)
+    }
+
+    fn by(&mut self, by: u32) -> ValueId {
+        self.literal(Literal::I32(by as i32))
+    }
+}
+
+/// The expansion that a function of one float has; `None` for those that are primitives.
+pub(crate) fn expansion(kind: UnaryKind) -> Option<Function> {
+    Some(match kind {
+        UnaryKind::Rsqrt => Function::Rsqrt,
+        UnaryKind::Exp => Function::Exp,
+        UnaryKind::Exp2 => Function::Exp2,
+        UnaryKind::Expm1 => Function::Expm1,
+        UnaryKind::Log => Function::Log,
+        UnaryKind::Log1p => Function::Log1p,
+        UnaryKind::Sin => Function::Sin,
+        UnaryKind::Cos => Function::Cos,
+        UnaryKind::Tan => Function::Tan,
+        UnaryKind::Asin => Function::Asin,
+        UnaryKind::Acos => Function::Acos,
+        UnaryKind::Atan => Function::Atan,
+        UnaryKind::Sinh => Function::Sinh,
+        UnaryKind::Cosh => Function::Cosh,
+        UnaryKind::Tanh => Function::Tanh,
+        UnaryKind::Asinh => Function::Asinh,
+        UnaryKind::Acosh => Function::Acosh,
+        UnaryKind::Atanh => Function::Atanh,
+        UnaryKind::Erf => Function::Erf,
+        _ => return None,
+    })
+}
+
+/// The op codes of a function of one float.
+pub(crate) fn unary_function(function: Function) -> Vec<OpCode> {
+    let mut emit = Emit::default();
+    emit.codes.push(OpCode::Function { name: function.name().into(), arguments: 1 });
+    let x = emit.argument();
+    let result = function.expand(&mut emit, x);
+    emit.codes.push(OpCode::Return(result));
+    emit.codes
+}
+
+/// The op codes of a function of two floats; `None` for those that are primitives.
+pub(crate) fn binary_function(kind: BinaryKind) -> Option<Vec<OpCode>> {
+    let expand = match kind {
+        BinaryKind::Pow => math::pow::<Emit>,
+        BinaryKind::Atan2 => math::atan2::<Emit>,
+        _ => return None,
+    };
+    let mut emit = Emit::default();
+    emit.codes.push(OpCode::Function { name: kind.name().into(), arguments: 2 });
+    let (a, b) = (emit.argument(), emit.argument());
+    let result = expand(&mut emit, a, b);
+    emit.codes.push(OpCode::Return(result));
+    Some(emit.codes)
+}
+
+impl Arithmetic for Emit {
+    type F = ValueId;
+    type I = ValueId;
+    type B = ValueId;
+
+    fn f(&mut self, c: f32) -> ValueId {
+        self.literal(Literal::F32(c.to_bits()))
+    }
+    fn i(&mut self, c: i32) -> ValueId {
+        self.literal(Literal::I32(c))
+    }
+
+    fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Add, &[a, b])
+    }
+    fn sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Sub, &[a, b])
+    }
+    fn mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Mul, &[a, b])
+    }
+    fn div(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Div, &[a, b])
+    }
+    fn fma(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
+        self.float(Primitive::Fma, &[a, b, c])
+    }
+    fn fnma(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
+        let minus = self.neg(a);
+        self.fma(minus, b, c)
+    }
+    fn fms(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
+        let minus = self.neg(c);
+        self.fma(a, b, minus)
+    }
+    fn sqrt(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Sqrt, &[a])
+    }
+    fn neg(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Neg, &[a])
+    }
+    fn abs(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Abs, &[a])
+    }
+    fn min(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Lesser, &[a, b])
+    }
+    fn max(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Greater, &[a, b])
+    }
+    fn round_even(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Round, &[a])
+    }
+
+    fn lt(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Lt, &[a, b])
+    }
+    fn le(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Le, &[a, b])
+    }
+    fn eq(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Eq, &[a, b])
+    }
+    fn is_nan(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::IsNan, &[a])
+    }
+    fn select(&mut self, c: ValueId, a: ValueId, b: ValueId) -> ValueId {
+        self.float(Primitive::Select, &[c, a, b])
+    }
+
+    fn i_add(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Add, &[a, b])
+    }
+    fn i_sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Sub, &[a, b])
+    }
+    fn i_and(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::And, &[a, b])
+    }
+    fn i_or(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Or, &[a, b])
+    }
+    fn i_xor(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Xor, &[a, b])
+    }
+    fn i_shl(&mut self, a: ValueId, by: u32) -> ValueId {
+        let by = self.by(by);
+        self.int(Primitive::Shl, &[a, by])
+    }
+    fn i_shr(&mut self, a: ValueId, by: u32) -> ValueId {
+        let (a, by) = (self.int(Primitive::Bitcast(Ty::U32), &[a]), self.literal(Literal::U32(by)));
+        let shifted = self.apply(Primitive::Shr, Ty::U32, &[a, by]);
+        self.apply(Primitive::Bitcast(Ty::I32), Ty::U32, &[shifted])
+    }
+    fn i_sar(&mut self, a: ValueId, by: u32) -> ValueId {
+        let by = self.by(by);
+        self.int(Primitive::Shr, &[a, by])
+    }
+    fn i_lt(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Lt, &[a, b])
+    }
+    fn i_eq(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Eq, &[a, b])
+    }
+    fn i_select(&mut self, c: ValueId, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Select, &[c, a, b])
+    }
+
+    fn to_int(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Cast(Ty::I32), &[a])
+    }
+    fn to_float(&mut self, a: ValueId) -> ValueId {
+        self.int(Primitive::Cast(Ty::F32), &[a])
+    }
+    fn bits(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Bitcast(Ty::I32), &[a])
+    }
+    fn of_bits(&mut self, a: ValueId) -> ValueId {
+        self.int(Primitive::Bitcast(Ty::F32), &[a])
+    }
+
+    fn lookup(&mut self, index: ValueId, table: &[f32; TABLE]) -> ValueId {
+        self.define(Ty::F32, Op::Lookup(table.map(f32::to_bits), index))
+    }
+
+    fn and(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.apply(Primitive::And, Ty::Bool, &[a, b])
+    }
+    fn or(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.apply(Primitive::Or, Ty::Bool, &[a, b])
+    }
+    fn not(&mut self, a: ValueId) -> ValueId {
+        self.apply(Primitive::Not, Ty::Bool, &[a])
+    }
+
+    fn if_any(
+        &mut self,
+        condition: ValueId,
+        common: ValueId,
+        rare: impl FnOnce(&mut Emit) -> ValueId,
+    ) -> ValueId {
+        let var = self.var(Ty::F32, common);
+        self.codes.push(OpCode::Guard(Test::Value(condition)));
+        let value = rare(self);
+        self.codes.push(OpCode::Set { var, value });
+        self.codes.push(OpCode::EndGuard);
+        self.define(Ty::F32, Op::Get(var))
+    }
+}

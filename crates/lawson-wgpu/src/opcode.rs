@@ -1,0 +1,449 @@
+//! Op codes: a kernel as a flat list, each entry of which is one fragment of text in any dialect.
+//!
+//! Values are numbered and defined once ([`OpCode::Let`]); variables change ([`OpCode::Set`]). Blocks are opened and
+//! closed by entries of their own. Indices are [`Word`]s: integers of 32 bits that hold no value from memory, so that they are
+//! written where they stand. `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
+
+use lawson_graph::Dim;
+use lawson_kernel::AxisId;
+
+/// A kernel as op codes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listing {
+    /// The kernel's name.
+    pub kernel: String,
+    /// What the host computes and passes: every expression over the kernel's symbols that the op codes mention.
+    pub parameters: Vec<Dim>,
+    /// Names of the kernel's axes, for texts.
+    pub axes: Vec<String>,
+    /// Declarations first, then functions, then one entry a launch.
+    pub codes: Vec<OpCode>,
+    /// The launches in order; each sees what those before it wrote.
+    pub launches: Vec<Launch>,
+    /// What the device can do that it is for.
+    pub capabilities: Capabilities,
+    /// How many words of memory a member needs besides its registers; 0 if all its scratch is private.
+    pub spilled: Dim,
+}
+
+/// What the device can do, as far as op codes depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// How many members run in one workgroup.
+    pub workgroup: u32,
+    /// How many workgroups one launch may have; beyond that members take several iterations.
+    pub max_workgroups: u32,
+    /// How many bytes of private arrays a member may have; larger scratch lies in memory.
+    pub private_bytes: u32,
+    /// How many bytes one buffer may have.
+    pub max_buffer_bytes: u64,
+    /// How often the device's `fma` rounds.
+    pub fused: Fused,
+}
+
+/// How often the device's `fma` rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fused {
+    /// Once, as the expansions of functions need it.
+    Once,
+    /// Perhaps twice: where once is needed, the error of the product is computed beside it.
+    Twice,
+}
+
+/// What WGSL promises everywhere.
+impl Default for Capabilities {
+    fn default() -> Capabilities {
+        Capabilities {
+            workgroup: 64,
+            max_workgroups: 65_535,
+            private_bytes: 8192,
+            max_buffer_bytes: 128 << 20,
+            fused: Fused::Twice,
+        }
+    }
+}
+
+/// One launch: as many iterations as its axes have together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The name of its entry.
+    pub entry: String,
+    /// The parallel axes, outermost first; none for what one member does alone.
+    pub axes: Vec<Span>,
+}
+
+/// The values of a parallel axis, which depend on parameters alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// The axis.
+    pub axis: AxisId,
+    /// The first value.
+    pub begin: Dim,
+    /// One past the last value.
+    pub end: Dim,
+    /// How far it moves.
+    pub step: i64,
+}
+
+impl Span {
+    /// How many values it takes.
+    pub fn count(&self) -> Dim {
+        (self.end.clone() - self.begin.clone()).ceil_div(&Dim::from(self.step)).max(&Dim::ZERO)
+    }
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ty {
+    /// A float of 32 bits.
+    F32,
+    /// A signed integer of 32 bits, wrapping.
+    I32,
+    /// An unsigned integer of 32 bits, wrapping.
+    U32,
+    /// A truth value.
+    Bool,
+}
+
+/// A value: defined once, in the block in which it is used or in one around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueId(pub u32);
+
+/// A variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VarId(pub u32);
+
+/// Memory, by its number in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryId(pub u32);
+
+/// An entry of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpCode {
+    /// Memory that the caller gives.
+    Buffer {
+        /// Which.
+        memory: MemoryId,
+        /// Its name.
+        name: String,
+        /// The number of its binding.
+        binding: u32,
+        /// How its elements lie.
+        element: Element,
+        /// What is done with it.
+        access: Access,
+    },
+    /// Memory of each member's own.
+    Scratch {
+        /// Which.
+        memory: MemoryId,
+        /// Its name.
+        name: String,
+        /// What an element is.
+        ty: Ty,
+        /// How many elements it has.
+        size: Dim,
+        /// Where it lies.
+        place: Residence,
+    },
+    /// A function of floats begins; its arguments are the first values.
+    Function {
+        /// Its name.
+        name: String,
+        /// How many arguments it has.
+        arguments: u32,
+    },
+    /// The function's result; the function ends.
+    Return(ValueId),
+    /// A launch begins; every iteration of its axes is done by one member.
+    Entry {
+        /// Which launch.
+        launch: usize,
+    },
+    /// The launch ends.
+    EndEntry,
+    /// A value is defined.
+    Let {
+        /// The value.
+        value: ValueId,
+        /// Its type.
+        ty: Ty,
+        /// What it is.
+        op: Op,
+    },
+    /// A variable is declared.
+    Var {
+        /// The variable.
+        var: VarId,
+        /// Its type.
+        ty: Ty,
+        /// Its first value.
+        init: ValueId,
+    },
+    /// A variable gets a value.
+    Set {
+        /// The variable.
+        var: VarId,
+        /// The value.
+        value: ValueId,
+    },
+    /// An element of memory gets a value.
+    Store {
+        /// The memory.
+        memory: MemoryId,
+        /// Which element.
+        at: Word,
+        /// The value.
+        value: ValueId,
+    },
+    /// A loop begins: the axis runs from `begin` to below `end`.
+    Loop {
+        /// The axis.
+        axis: AxisId,
+        /// The first value.
+        begin: Word,
+        /// One past the last value.
+        end: Word,
+        /// How far it moves.
+        step: i64,
+    },
+    /// The loop ends.
+    EndLoop,
+    /// What follows is done only where this holds.
+    Guard(Test),
+    /// The guarded part ends.
+    EndGuard,
+}
+
+/// How the elements of a buffer lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// One a word.
+    Word(Ty),
+    /// A bool a byte, four a word. A store changes no other byte, whoever stores there at the same time.
+    Byte,
+}
+
+/// What is done with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is only read.
+    Read,
+    /// It is written, and may be read.
+    Write,
+}
+
+/// Where scratch lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Residence {
+    /// In an array of the member's own; its size is a number.
+    Private,
+    /// In the member's part of the spill buffer, from this word on.
+    Spilled(Dim),
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// A number.
+    Literal(Literal),
+    /// An index as a signed integer.
+    Index(Word),
+    /// An element of memory.
+    Load(MemoryId, Word),
+    /// The present value of a variable.
+    Get(VarId),
+    /// A primitive of operands whose type is the first operand's, except where the primitive says otherwise.
+    Apply(Primitive, Ty, Vec<ValueId>),
+    /// A function of floats, by name.
+    Call(String, Vec<ValueId>),
+    /// An entry of a table at the low three bits of an integer.
+    Lookup([u32; lawson_kernel::math::TABLE], ValueId),
+}
+
+/// A number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Literal {
+    /// The float of these bits.
+    F32(u32),
+    /// A signed integer.
+    I32(i32),
+    /// An unsigned integer.
+    U32(u32),
+    /// A truth value.
+    Bool(bool),
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// Every pair `(index, end)` has `0 <= index < end`.
+    Within(Vec<(Word, Word)>),
+    /// The value is true.
+    Value(ValueId),
+}
+
+/// An integer of 32 bits made of axes and parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A number.
+    Const(i64),
+    /// The value of an axis.
+    Axis(AxisId),
+    /// A parameter.
+    Param(usize),
+    /// A sum of two or more.
+    Sum(Vec<Word>),
+    /// A product.
+    Product(Box<Word>, Box<Word>),
+    /// The quotient by a positive number, rounded down.
+    Div(Box<Word>, Box<Word>, Sign),
+    /// The remainder by a positive number, at least 0.
+    Mod(Box<Word>, Box<Word>, Sign),
+    /// The least of two or more.
+    Min(Vec<Word>),
+    /// The greatest of two or more.
+    Max(Vec<Word>),
+}
+
+/// What is known of the sign of what is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// It is at least 0, so rounding towards 0 is rounding down.
+    NonNegative,
+    /// Nothing.
+    Any,
+}
+
+/// A function that every dialect knows. What it means is what the graph's primitive of that name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Primitive {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`; integers towards zero, total.
+    Div,
+    /// Integers: the quotient rounded down, total.
+    FloorDiv,
+    /// The remainder with the sign of `a`, total; exact for floats.
+    Rem,
+    /// The remainder with the sign of `b`, total.
+    Mod,
+    /// Integers: `a` to the power `b`, total.
+    Pow,
+    /// Floats: `a * b + c`, rounded once.
+    Fma,
+    /// `a * b + c`, rounded once or twice.
+    MulAdd,
+    /// The lesser; NaN if either is.
+    Min,
+    /// The greater; NaN if either is.
+    Max,
+    /// `a` if `a < b`, else `b`.
+    Lesser,
+    /// `a` if `a > b`, else `b`.
+    Greater,
+    /// `-a`
+    Neg,
+    /// `|a|`
+    Abs,
+    /// -1, 0 or 1; a zero keeps its sign, NaN stays.
+    Sign,
+    /// The greatest whole number not above.
+    Floor,
+    /// The least whole number not below.
+    Ceil,
+    /// The nearest whole number, ties to even.
+    Round,
+    /// The whole part.
+    Trunc,
+    /// The square root.
+    Sqrt,
+    /// Whether it is NaN.
+    IsNan,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Every bit flipped.
+    Not,
+    /// Shift left; past the width 0.
+    Shl,
+    /// Shift right, copies of the sign coming in where there is one; past the width 0.
+    Shr,
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// `(condition, a, b)`: `a` where the condition holds, else `b`. Its type is that of `a`.
+    Select,
+    /// The value in this type: floats saturate, integers wrap, bool is `x != 0`.
+    Cast(Ty),
+    /// The bits in this type.
+    Bitcast(Ty),
+}
+
+impl Ty {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ty::F32 => "f32",
+            Ty::I32 => "i32",
+            Ty::U32 => "u32",
+            Ty::Bool => "bool",
+        }
+    }
+}
+
+impl Primitive {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Primitive::Add => "add",
+            Primitive::Sub => "sub",
+            Primitive::Mul => "mul",
+            Primitive::Div => "div",
+            Primitive::FloorDiv => "floor_div",
+            Primitive::Rem => "rem",
+            Primitive::Mod => "mod",
+            Primitive::Pow => "pow",
+            Primitive::Fma => "fma",
+            Primitive::MulAdd => "mul_add",
+            Primitive::Min => "min",
+            Primitive::Max => "max",
+            Primitive::Lesser => "lesser",
+            Primitive::Greater => "greater",
+            Primitive::Neg => "neg",
+            Primitive::Abs => "abs",
+            Primitive::Sign => "sign",
+            Primitive::Floor => "floor",
+            Primitive::Ceil => "ceil",
+            Primitive::Round => "round",
+            Primitive::Trunc => "trunc",
+            Primitive::Sqrt => "sqrt",
+            Primitive::IsNan => "is_nan",
+            Primitive::And => "and",
+            Primitive::Or => "or",
+            Primitive::Xor => "xor",
+            Primitive::Not => "not",
+            Primitive::Shl => "shl",
+            Primitive::Shr => "shr",
+            Primitive::Eq => "eq",
+            Primitive::Ne => "ne",
+            Primitive::Lt => "lt",
+            Primitive::Le => "le",
+            Primitive::Select => "select",
+            Primitive::Cast(_) => "to",
+            Primitive::Bitcast(_) => "bits",
+        }
+    }
+}

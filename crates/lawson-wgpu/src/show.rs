@@ -1,0 +1,199 @@
+//! Listings for people: one op code a line, blocks indented.
+
+use crate::opcode::*;
+use lawson_kernel::AxisId;
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Listing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "listing {}", self.kernel)?;
+        for (i, dim) in self.parameters.iter().enumerate() {
+            writeln!(f, "parameter p{i} = {dim}")?;
+        }
+        let mut depth = 0usize;
+        for code in &self.codes {
+            if code.closes() {
+                depth = depth.saturating_sub(1);
+            }
+            writeln!(f, "{:1$}{2}", "", 2 * depth, Named { listing: self, what: code })?;
+            depth += usize::from(code.opens());
+        }
+        Ok(())
+    }
+}
+
+impl OpCode {
+    /// Whether it begins a block.
+    pub fn opens(&self) -> bool {
+        use OpCode::*;
+        matches!(self, Function { .. } | Entry { .. } | Loop { .. } | Guard(_))
+    }
+
+    /// Whether it ends a block. The result of a function stands where its end does.
+    pub fn closes(&self) -> bool {
+        matches!(self, OpCode::Return(_) | OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard)
+    }
+}
+
+/// Something of a listing, with the names that the listing has for axes and memory.
+struct Named<'a, T: ?Sized> {
+    listing: &'a Listing,
+    what: &'a T,
+}
+
+impl<'a, T: ?Sized> Named<'a, T> {
+    fn with<'b, U: ?Sized>(&self, what: &'b U) -> Named<'b, U>
+    where
+        'a: 'b,
+    {
+        Named { listing: self.listing, what }
+    }
+
+    fn axis(&self, axis: AxisId) -> &'a str {
+        self.listing.axes.get(axis.0 as usize).map_or("?", String::as_str)
+    }
+
+    fn memory(&self, wanted: MemoryId) -> &'a str {
+        let name = self.listing.codes.iter().find_map(|code| match code {
+            OpCode::Buffer { memory, name, .. } | OpCode::Scratch { memory, name, .. }
+                if *memory == wanted =>
+            {
+                Some(name.as_str())
+            }
+            _ => None,
+        });
+        name.unwrap_or("?")
+    }
+}
+
+impl Display for Named<'_, OpCode> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.what {
+            OpCode::Buffer { name, binding, element, access, .. } => {
+                let access = match access {
+                    Access::Read => "read",
+                    Access::Write => "write",
+                };
+                let element = match element {
+                    Element::Word(ty) => ty.name(),
+                    Element::Byte => "bool in bytes",
+                };
+                write!(f, "buffer {name}: {element}, {access}, binding {binding}")
+            }
+            OpCode::Scratch { name, ty, size, place, .. } => {
+                write!(f, "scratch {name}: {} elements of {}, ", size, ty.name())?;
+                match place {
+                    Residence::Private => f.write_str("private"),
+                    Residence::Spilled(from) => write!(f, "spilled from word {from}"),
+                }
+            }
+            OpCode::Function { name, arguments } => write!(f, "function {name} of {arguments}"),
+            OpCode::Return(v) => write!(f, "return {v}"),
+            OpCode::Entry { launch } => {
+                write!(f, "launch {launch}")?;
+                for span in self.listing.launches.get(*launch).iter().flat_map(|l| &l.axes) {
+                    let axis = self.axis(span.axis);
+                    write!(f, ", {axis} from {} to {} by {}", span.begin, span.end, span.step)?;
+                }
+                Ok(())
+            }
+            OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard => f.write_str("end"),
+            OpCode::Let { value, ty, op } => write!(f, "{value}: {} = {}", ty.name(), self.with(op)),
+            OpCode::Var { var, ty, init } => write!(f, "var {var}: {} = {init}", ty.name()),
+            OpCode::Set { var, value } => write!(f, "set {var} = {value}"),
+            OpCode::Store { memory, at, value } => {
+                write!(f, "store {}[{}] = {value}", self.memory(*memory), self.with(at))
+            }
+            OpCode::Loop { axis, begin, end, step } => {
+                let (axis, begin, end) = (self.axis(*axis), self.with(begin), self.with(end));
+                write!(f, "loop {axis} from {begin} to {end} by {step}")
+            }
+            OpCode::Guard(Test::Value(v)) => write!(f, "guard {v}"),
+            OpCode::Guard(Test::Within(pairs)) => {
+                f.write_str("guard")?;
+                for (i, (index, end)) in pairs.iter().enumerate() {
+                    let and = if i > 0 { "," } else { "" };
+                    write!(f, "{and} 0 <= {} < {}", self.with(index), self.with(end))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Display for Named<'_, Op> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.what {
+            Op::Literal(Literal::F32(bits)) => write!(f, "{:?}", f32::from_bits(*bits)),
+            Op::Literal(Literal::I32(v)) => write!(f, "{v}"),
+            Op::Literal(Literal::U32(v)) => write!(f, "{v}"),
+            Op::Literal(Literal::Bool(v)) => write!(f, "{v}"),
+            Op::Index(w) => write!(f, "index {}", self.with(w)),
+            Op::Load(memory, at) => write!(f, "load {}[{}]", self.memory(*memory), self.with(at)),
+            Op::Get(var) => write!(f, "{var}"),
+            Op::Apply(primitive, ty, operands) => {
+                write!(f, "{}.{}", ty.name(), primitive.name())?;
+                if let Primitive::Cast(to) | Primitive::Bitcast(to) = primitive {
+                    write!(f, ".{}", to.name())?;
+                }
+                operands.iter().try_for_each(|o| write!(f, " {o}"))
+            }
+            Op::Call(name, operands) => {
+                write!(f, "call {name}")?;
+                operands.iter().try_for_each(|o| write!(f, " {o}"))
+            }
+            Op::Lookup(table, index) => {
+                write!(f, "lookup {index} in")?;
+                table.iter().try_for_each(|bits| write!(f, " {:?}", f32::from_bits(*bits)))
+            }
+        }
+    }
+}
+
+impl Display for Named<'_, Word> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.what {
+            Word::Const(c) => write!(f, "{c}"),
+            Word::Axis(a) => f.write_str(self.axis(*a)),
+            Word::Param(p) => write!(f, "p{p}"),
+            Word::Sum(terms) => self.joined(f, "", terms, " + "),
+            Word::Product(a, b) => self.applied(f, a, "*", b),
+            Word::Div(a, d, _) => self.applied(f, a, "/", d),
+            Word::Mod(a, d, _) => self.applied(f, a, "%", d),
+            Word::Min(m) => self.joined(f, "min", m, ", "),
+            Word::Max(m) => self.joined(f, "max", m, ", "),
+        }
+    }
+}
+
+impl Named<'_, Word> {
+    fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
+        match a {
+            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) => {
+                write!(f, "{}{operator}{}", self.with(a), self.with(b))
+            }
+            _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),
+        }
+    }
+
+    fn joined(&self, f: &mut Formatter<'_>, name: &str, words: &[Word], between: &str) -> fmt::Result {
+        let bare = name.is_empty();
+        write!(f, "{name}{}", if bare { "" } else { "(" })?;
+        for (i, w) in words.iter().enumerate() {
+            write!(f, "{}{}", if i > 0 { between } else { "" }, self.with(w))?;
+        }
+        f.write_str(if bare { "" } else { ")" })
+    }
+}
+
+impl Display for ValueId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+impl Display for VarId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}

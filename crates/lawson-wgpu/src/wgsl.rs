@@ -1,0 +1,412 @@
+//! The WGSL dialect: a listing as the text of a shader, one fragment an op code.
+//!
+//! Binding 0 holds the parameters, then come the kernel's buffers in order, then the spill buffer if there is one. Names are
+//! made of the kernel's, with a letter and a number before them, so that none is a word of the language or there twice.
+
+use crate::opcode::*;
+use crate::prelude::pieces;
+use lawson_kernel::AxisId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The shader of a listing.
+pub fn text(listing: &Listing) -> String {
+    let mut dialect = Dialect {
+        listing,
+        memory: BTreeMap::new(),
+        called: BTreeSet::new(),
+        tables: Vec::new(),
+        body: String::new(),
+        depth: 0,
+    };
+    for code in &listing.codes {
+        dialect.code(code);
+    }
+    let mut out = format!("// Kernel {}.\n\n", plain(&listing.kernel));
+    out += "struct Parameters {\n  // Zero, which only the host knows.\n  pin: u32,\n  apart: u32,\n";
+    for (i, dim) in listing.parameters.iter().enumerate() {
+        out += &format!("  // {}\n  p{i}: i32,\n", plain(&dim.to_string()));
+    }
+    out += "}\n@group(0) @binding(0) var<uniform> parameters: Parameters;\n";
+    if !listing.spilled.is(0) {
+        let binding = dialect.memory.values().filter(|m| matches!(m.lies, Lies::Buffer(_))).count() + 1;
+        out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
+        out += "var<private> member: i32;\n";
+    }
+    out += &pieces(dialect.called.iter().map(String::as_str), listing.capabilities.fused).concat();
+    let mut tables: Vec<String> = Vec::new();
+    for (i, table) in dialect.tables.iter().enumerate() {
+        let entries = table.join(", ");
+        tables.push(format!(
+            "fn table_{i}(at: i32) -> f32 {{\n  var entries = array<f32, 8>({entries});\n  return entries[at & 7];\n}}\n"
+        ));
+    }
+    out += &tables.concat();
+    out += &dialect.body;
+    out
+}
+
+/// A name for a comment: one line of it, with nothing that could end the comment.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c })
+        .collect()
+}
+
+/// A name with only what an identifier may have.
+fn identifier(letter: char, number: u32, name: &str) -> String {
+    let rest = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    format!("{letter}{number}_{}", rest.collect::<String>())
+}
+
+/// Where and as what memory lies.
+struct Memory {
+    name: String,
+    ty: Ty,
+    lies: Lies,
+}
+
+#[derive(Clone)]
+enum Lies {
+    Buffer(Element),
+    Private,
+    /// In the member's part of the spill buffer.
+    Spilled(Word),
+}
+
+struct Dialect<'l> {
+    listing: &'l Listing,
+    memory: BTreeMap<u32, Memory>,
+    /// The functions of the prelude that are called.
+    called: BTreeSet<String>,
+    /// The entries of tables, as text.
+    tables: Vec<Vec<String>>,
+    body: String,
+    depth: usize,
+}
+
+impl Dialect<'_> {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.body, "{:1$}{text}", "", 2 * self.depth);
+    }
+
+    /// A float; what a shader may not contain as a constant is read from its bits when it runs.
+    fn float(&mut self, bits: u32) -> String {
+        let x = f32::from_bits(bits);
+        if x.is_normal() || bits == 0 {
+            return format!("{x:?}f");
+        }
+        format!("{}({bits:#x}u)", self.call("float_of"))
+    }
+
+    fn call(&mut self, name: &str) -> String {
+        self.called.insert(name.into());
+        name.into()
+    }
+
+    fn code(&mut self, code: &OpCode) {
+        if code.closes() && !matches!(code, OpCode::Return(_)) {
+            self.depth = self.depth.saturating_sub(1);
+        }
+        match code {
+            OpCode::Buffer { memory, name, binding, element, access } => {
+                self.buffer(*memory, name, *binding, *element, *access);
+            }
+            OpCode::Scratch { memory, name, ty, size, place } => {
+                let name = identifier('s', memory.0, name);
+                let lies = match place {
+                    Residence::Private => Lies::Private,
+                    Residence::Spilled(from) => Lies::Spilled(self.listing.word_of(from)),
+                };
+                if matches!(lies, Lies::Private) {
+                    // An array has at least one element.
+                    let (ty, size) = (ty.name(), size.as_const().unwrap_or(0).max(1));
+                    self.line(&format!("var<private> {name}: array<{ty}, {size}>;"));
+                }
+                self.memory.insert(memory.0, Memory { name, ty: *ty, lies });
+            }
+            OpCode::Function { name, arguments } => {
+                let arguments: Vec<String> = (0..*arguments).map(|i| format!("v{i}: f32")).collect();
+                self.line(&format!("fn m_{name}({}) -> f32 {{", arguments.join(", ")));
+            }
+            OpCode::Return(value) => {
+                self.line(&format!("return {value};"));
+                self.depth = self.depth.saturating_sub(1);
+                self.line("}");
+            }
+            OpCode::Entry { launch } => self.entry(*launch),
+            OpCode::EndEntry => {
+                self.line("}");
+                self.depth = self.depth.saturating_sub(1);
+                self.line("}");
+            }
+            OpCode::Let { value, ty, op } => {
+                let op = self.op(op);
+                self.line(&format!("let {value}: {} = {op};", ty.name()));
+            }
+            OpCode::Var { var, ty, init } => self.line(&format!("var {var}: {} = {init};", ty.name())),
+            OpCode::Set { var, value } => self.line(&format!("{var} = {value};")),
+            OpCode::Store { memory, at, value } => self.store(*memory, at, *value),
+            OpCode::Loop { axis, begin, end, step } => {
+                let (axis, begin, end) = (self.axis(*axis), self.word(begin), self.word(end));
+                self.line(&format!("for (var {axis}: i32 = {begin}; {axis} < {end}; {axis} += {step}) {{"));
+            }
+            OpCode::Guard(test) => {
+                let test = match test {
+                    Test::Value(v) => v.to_string(),
+                    Test::Within(pairs) => {
+                        let each: Vec<String> = pairs
+                            .iter()
+                            .map(|(index, end)| {
+                                let (index, end) = (self.word(index), self.word(end));
+                                format!("{index} >= 0 && {index} < {end}")
+                            })
+                            .collect();
+                        if each.is_empty() { "true".into() } else { each.join(" && ") }
+                    }
+                };
+                self.line(&format!("if ({test}) {{"));
+            }
+            OpCode::EndLoop | OpCode::EndGuard => self.line("}"),
+        }
+        self.depth += usize::from(code.opens());
+    }
+
+    fn buffer(&mut self, memory: MemoryId, name: &str, binding: u32, element: Element, access: Access) {
+        let name = identifier('b', memory.0, name);
+        let mode = match access {
+            Access::Read => "read",
+            Access::Write => "read_write",
+        };
+        let (ty, array) = match (element, access) {
+            (Element::Word(ty), _) => (ty, ty.name()),
+            (Element::Byte, Access::Read) => (Ty::Bool, "u32"),
+            (Element::Byte, Access::Write) => (Ty::Bool, "atomic<u32>"),
+        };
+        self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
+        if element == Element::Byte {
+            let word = match access {
+                Access::Read => format!("{name}[at >> 2u]"),
+                Access::Write => format!("atomicLoad(&{name}[at >> 2u])"),
+            };
+            self.line(&format!("fn load_{name}(at: i32) -> bool {{"));
+            self.line(&format!("  return (({word} >> ((bitcast<u32>(at) & 3u) * 8u)) & 0xffu) != 0u;"));
+            self.line("}");
+        }
+        if (element, access) == (Element::Byte, Access::Write) {
+            self.line(&format!("fn store_{name}(at: i32, value: bool) {{"));
+            self.line("  let shift = (bitcast<u32>(at) & 3u) * 8u;");
+            self.line(&format!("  atomicAnd(&{name}[at >> 2u], ~(0xffu << shift));"));
+            self.line(&format!("  atomicOr(&{name}[at >> 2u], u32(value) << shift);"));
+            self.line("}");
+        }
+        self.memory.insert(memory.0, Memory { name, ty, lies: Lies::Buffer(element) });
+    }
+
+    /// Members share the iterations: each takes every so many-th, and finds the axes from its number.
+    fn entry(&mut self, launch: usize) {
+        let Some(launch) = self.listing.launches.get(launch) else { return };
+        let size = self.listing.capabilities.workgroup;
+        let counts: Vec<String> =
+            launch.axes.iter().map(|s| self.word(&self.listing.word_of(&s.count()))).collect();
+        let total = if counts.is_empty() { "1".into() } else { counts.join(" * ") };
+        self.line(&format!("@compute @workgroup_size({size})"));
+        self.line(&format!("fn {}(", launch.entry));
+        self.line("  @builtin(global_invocation_id) id: vec3<u32>,");
+        self.line("  @builtin(num_workgroups) groups: vec3<u32>,");
+        self.line(") {");
+        self.depth += 1;
+        if !self.listing.spilled.is(0) {
+            self.line("member = i32(id.x);");
+        }
+        self.line(&format!("let total: i32 = {total};"));
+        self.line(&format!("let members = i32(groups.x * {size}u);"));
+        self.line("for (var turn = i32(id.x); turn < total; turn += members) {");
+        let mut inner = String::from("turn");
+        for (span, count) in launch.axes.iter().zip(&counts).rev() {
+            let axis = self.axis(span.axis);
+            let outermost = span.axis == launch.axes[0].axis;
+            let mut value = if outermost { inner.clone() } else { format!("{inner} % {count}") };
+            if span.step != 1 {
+                value = format!("({value}) * {}", span.step);
+            }
+            if !span.begin.is(0) {
+                value = format!("{} + {value}", self.word(&self.listing.word_of(&span.begin)));
+            }
+            self.line(&format!("  let {axis}: i32 = {value};"));
+            inner = format!("{inner} / {count}");
+        }
+    }
+
+    fn axis(&self, axis: AxisId) -> String {
+        identifier('a', axis.0, self.listing.axes.get(axis.0 as usize).map_or("", String::as_str))
+    }
+
+    fn element(&mut self, memory: MemoryId, at: &Word) -> String {
+        let at = self.word(at);
+        match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
+            Some((_, Lies::Spilled(from))) => {
+                let own = self.factor(&self.listing.word_of(&self.listing.spilled));
+                format!("spill[member * {own} + {} + {at}]", self.word(&from))
+            }
+            Some((name, Lies::Buffer(_) | Lies::Private)) => format!("{name}[{at}]"),
+            None => String::new(),
+        }
+    }
+
+    fn load(&mut self, memory: MemoryId, at: &Word) -> String {
+        let place = self.element(memory, at);
+        match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
+            Some((name, _, Lies::Buffer(Element::Byte))) => {
+                let name = name.clone();
+                format!("load_{name}({})", self.word(at))
+            }
+            Some((_, Ty::Bool, Lies::Spilled(_))) => format!("{place} != 0u"),
+            Some((_, ty, Lies::Spilled(_))) => format!("bitcast<{}>({place})", ty.name()),
+            _ => place,
+        }
+    }
+
+    fn store(&mut self, memory: MemoryId, at: &Word, value: ValueId) {
+        let place = self.element(memory, at);
+        let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
+            Some((name, _, Lies::Buffer(Element::Byte))) => {
+                let name = name.clone();
+                format!("store_{name}({}, {value});", self.word(at))
+            }
+            Some((_, Ty::Bool, Lies::Spilled(_))) => format!("{place} = u32({value});"),
+            Some((_, _, Lies::Spilled(_))) => format!("{place} = bitcast<u32>({value});"),
+            _ => format!("{place} = {value};"),
+        };
+        self.line(&line);
+    }
+
+    fn op(&mut self, op: &Op) -> String {
+        let listed =
+            |values: &[ValueId]| values.iter().map(ValueId::to_string).collect::<Vec<_>>().join(", ");
+        match op {
+            Op::Literal(Literal::F32(bits)) => self.float(*bits),
+            Op::Literal(Literal::I32(v)) => format!("i32({v})"),
+            Op::Literal(Literal::U32(v)) => format!("{v}u"),
+            Op::Literal(Literal::Bool(v)) => v.to_string(),
+            Op::Index(w) => self.word(w),
+            Op::Load(memory, at) => self.load(*memory, at),
+            Op::Get(var) => var.to_string(),
+            Op::Apply(primitive, ty, operands) => self.apply(*primitive, *ty, operands),
+            Op::Call(name, operands) => format!("m_{name}({})", listed(operands)),
+            Op::Lookup(table, index) => {
+                let entries: Vec<String> = table.iter().map(|bits| self.float(*bits)).collect();
+                let known = self.tables.iter().position(|t| *t == entries);
+                let number = known.unwrap_or_else(|| {
+                    self.tables.push(entries);
+                    self.tables.len() - 1
+                });
+                format!("table_{number}({index})")
+            }
+        }
+    }
+
+    fn apply(&mut self, primitive: Primitive, ty: Ty, operands: &[ValueId]) -> String {
+        use Primitive as P;
+        let of = |i: usize| operands.get(i).map(ValueId::to_string).unwrap_or_default();
+        let infix = |op: &str| format!("{} {op} {}", of(0), of(1));
+        match (primitive, ty) {
+            (P::Select, _) => format!("select({}, {}, {})", of(2), of(1), of(0)),
+            (P::Bitcast(to), _) => format!("bitcast<{}>({})", to.name(), of(0)),
+            (P::Cast(Ty::Bool), Ty::F32) => format!("(bitcast<u32>({}) & 0x7fffffffu) != 0u", of(0)),
+            (P::Cast(to @ (Ty::I32 | Ty::U32)), Ty::F32) => {
+                let name = self.call(&format!("f32_to_{}", to.name()));
+                format!("{name}({})", of(0))
+            }
+            (P::Cast(to), _) => format!("{}({})", to.name(), of(0)),
+            (P::Not, Ty::Bool) => format!("!{}", of(0)),
+            (P::And, Ty::Bool) => infix("&&"),
+            (P::Or, Ty::Bool) => infix("||"),
+            (P::Xor | P::Ne, Ty::Bool) => infix("!="),
+            (P::Eq, Ty::Bool) => infix("=="),
+            (P::Lt, Ty::Bool) => format!("!{} && {}", of(0), of(1)),
+            (P::Le, Ty::Bool) => format!("!{} || {}", of(0), of(1)),
+            (P::Add, Ty::I32 | Ty::U32) => infix("+"),
+            (P::Sub, Ty::I32 | Ty::U32) => infix("-"),
+            (P::Mul, Ty::I32 | Ty::U32) => infix("*"),
+            (P::And, Ty::I32 | Ty::U32) => infix("&"),
+            (P::Or, Ty::I32 | Ty::U32) => infix("|"),
+            (P::Xor, Ty::I32 | Ty::U32) => infix("^"),
+            (P::Eq, Ty::I32 | Ty::U32) => infix("=="),
+            (P::Ne, Ty::I32 | Ty::U32) => infix("!="),
+            (P::Lt, Ty::I32 | Ty::U32) => infix("<"),
+            (P::Le, Ty::I32 | Ty::U32) => infix("<="),
+            (P::Not, Ty::I32 | Ty::U32) => format!("~{}", of(0)),
+            (P::Neg, Ty::I32) => format!("-{}", of(0)),
+            (P::Neg, Ty::U32) => format!("0u - {}", of(0)),
+            (P::Abs, Ty::I32) => format!("abs({})", of(0)),
+            (P::Sign, Ty::I32) => format!("sign({})", of(0)),
+            (P::Sign, Ty::U32) => format!("min({}, 1u)", of(0)),
+            (P::Min | P::Lesser, Ty::I32 | Ty::U32) => format!("min({}, {})", of(0), of(1)),
+            (P::Max | P::Greater, Ty::I32 | Ty::U32) => format!("max({}, {})", of(0), of(1)),
+            (P::MulAdd, Ty::I32 | Ty::U32) => format!("{} * {} + {}", of(0), of(1), of(2)),
+            (P::FloorDiv, Ty::U32) => {
+                let name = self.call("u32_div");
+                format!("{name}({}, {})", of(0), of(1))
+            }
+            (P::Mod, Ty::U32) => {
+                let name = self.call("u32_rem");
+                format!("{name}({}, {})", of(0), of(1))
+            }
+            // Everything else is a function of the prelude.
+            (primitive, ty) => {
+                let name = self.call(&format!("{}_{}", ty.name(), primitive.name()));
+                let operands: Vec<String> = operands.iter().map(ValueId::to_string).collect();
+                format!("{name}({})", operands.join(", "))
+            }
+        }
+    }
+
+    /// A word as an operand of `*`, `/` and the like.
+    fn factor(&mut self, word: &Word) -> String {
+        let text = self.word(word);
+        match word {
+            Word::Sum(_) | Word::Product(..) | Word::Div(..) | Word::Mod(..) => format!("({text})"),
+            Word::Const(c) if *c < 0 => format!("({text})"),
+            Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) => text,
+        }
+    }
+
+    fn word(&mut self, word: &Word) -> String {
+        match word {
+            Word::Const(c) => c.to_string(),
+            Word::Axis(a) => self.axis(*a),
+            Word::Param(p) => format!("parameters.p{p}"),
+            Word::Sum(terms) => {
+                let mut out = String::new();
+                for (i, term) in terms.iter().enumerate() {
+                    out += &match term {
+                        Word::Const(c) if i > 0 && *c < 0 => format!(" - {}", c.unsigned_abs()),
+                        Word::Sum(_) => format!("{}{}", if i > 0 { " + " } else { "" }, self.factor(term)),
+                        _ => format!("{}{}", if i > 0 { " + " } else { "" }, self.word(term)),
+                    };
+                }
+                out
+            }
+            Word::Product(a, b) => format!("{} * {}", self.factor(a), self.factor(b)),
+            // Only what never runs divides by 0; a shader may not even say so.
+            Word::Div(_, d, _) | Word::Mod(_, d, _) if matches!(**d, Word::Const(c) if c < 1) => "0".into(),
+            Word::Div(a, d, Sign::NonNegative) => format!("{} / {}", self.factor(a), self.factor(d)),
+            Word::Mod(a, d, Sign::NonNegative) => format!("{} % {}", self.factor(a), self.factor(d)),
+            Word::Div(a, d, Sign::Any) => self.function("word_div", a, d),
+            Word::Mod(a, d, Sign::Any) => self.function("word_mod", a, d),
+            Word::Min(m) => self.nested("min", m),
+            Word::Max(m) => self.nested("max", m),
+        }
+    }
+
+    fn function(&mut self, name: &str, a: &Word, d: &Word) -> String {
+        let name = self.call(name);
+        format!("{name}({}, {})", self.word(a), self.word(d))
+    }
+
+    fn nested(&mut self, name: &str, members: &[Word]) -> String {
+        let texts: Vec<String> = members.iter().map(|m| self.word(m)).collect();
+        texts.into_iter().reduce(|a, b| format!("{name}({a}, {b})")).unwrap_or_else(|| "0".into())
+    }
+}

@@ -1,0 +1,150 @@
+//! The functions that are expansions, on a sample of all floats: within what they promise, as on every other target.
+
+use crate::support::{gpu, run};
+use lawson_graph::interp::Element;
+use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::{DType, Dim, Facts};
+use lawson_kernel::build::{loop_of, store};
+use lawson_kernel::math::{ATAN2_MAX_ULP, Function, POW_MAX_ULP};
+use lawson_kernel::{Expr, ExprId, Kernel, Kind};
+use lawson_wgpu::{Capabilities, Fused, Gpu};
+
+const FUNCTIONS: [(UnaryKind, Function); 19] = [
+    (UnaryKind::Rsqrt, Function::Rsqrt),
+    (UnaryKind::Exp, Function::Exp),
+    (UnaryKind::Exp2, Function::Exp2),
+    (UnaryKind::Expm1, Function::Expm1),
+    (UnaryKind::Log, Function::Log),
+    (UnaryKind::Log1p, Function::Log1p),
+    (UnaryKind::Sin, Function::Sin),
+    (UnaryKind::Cos, Function::Cos),
+    (UnaryKind::Tan, Function::Tan),
+    (UnaryKind::Asin, Function::Asin),
+    (UnaryKind::Acos, Function::Acos),
+    (UnaryKind::Atan, Function::Atan),
+    (UnaryKind::Sinh, Function::Sinh),
+    (UnaryKind::Cosh, Function::Cosh),
+    (UnaryKind::Tanh, Function::Tanh),
+    (UnaryKind::Asinh, Function::Asinh),
+    (UnaryKind::Acosh, Function::Acosh),
+    (UnaryKind::Atanh, Function::Atanh),
+    (UnaryKind::Erf, Function::Erf),
+];
+
+/// About a hundred thousand bit patterns, and the neighbours of every power of two.
+fn sample() -> Vec<f32> {
+    let strided = (0..=u32::MAX).step_by(42_023);
+    let powers = (0..255u32).flat_map(|e| [(e << 23).saturating_sub(1), e << 23, (e << 23) + 1]);
+    let specials = [f32::INFINITY.to_bits(), f32::NAN.to_bits()];
+    let bits = strided.chain(powers).chain(specials).flat_map(|b| [b, b ^ 0x8000_0000]);
+    bits.map(f32::from_bits).collect()
+}
+
+/// The distance in units in the last place of f32 at the true value.
+fn units(found: f32, truth: f64) -> f64 {
+    if truth.is_nan() || found.is_nan() {
+        return if truth.is_nan() && found.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    let end = f64::from(f32::MAX) + 2f64.powi(104);
+    let (found, truth) = (f64::from(found).clamp(-end, end), truth.clamp(-end, end));
+    let exponent = ((truth.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    (found - truth).abs() / 2f64.powi(exponent.clamp(-126, 127) - 23)
+}
+
+/// Runs `make(a, b)` for each pair.
+fn on_device(
+    gpu: &Gpu,
+    pairs: &[(f32, f32)],
+    make: impl FnOnce(&mut Kernel, ExprId, ExprId) -> ExprId,
+) -> Vec<f32> {
+    let n = [Dim::from(pairs.len() as i64)];
+    let mut k = Kernel::new("function", Facts::new());
+    let (a, b) = (k.input("a", DType::F32, &n), k.input("b", DType::F32, &n));
+    let y = k.output("y", DType::F32, &n);
+    let i = k.add_axis("i");
+    let (a, b) = (k.load(a, vec![i.into()]), k.load(b, vec![i.into()]));
+    let value = make(&mut k, a, b);
+    k.body = vec![loop_of(i, 0, n[0].clone(), 1, Kind::Parallel, vec![store(y, vec![i.into()], value)])];
+    let a: Vec<u8> = pairs.iter().flat_map(|p| p.0.to_le_bytes()).collect();
+    let b: Vec<u8> = pairs.iter().flat_map(|p| p.1.to_le_bytes()).collect();
+    let mut buffers = vec![a.clone(), b, a];
+    run(gpu, &k, &[], &mut buffers).unwrap_or_else(|e| panic!("{e}"));
+    buffers[2].chunks_exact(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
+}
+
+/// The oracle's value, which is that of f64.
+fn truth(kind: UnaryKind, x: f32) -> f64 {
+    match Element::Float(f64::from(x)).unary(kind, DType::F64) {
+        Element::Float(y) => y,
+        Element::Int(_) => f64::NAN,
+    }
+}
+
+fn worst(gpu: &Gpu, kind: UnaryKind) -> (f64, f32, f32) {
+    let xs = sample();
+    let pairs: Vec<(f32, f32)> = xs.iter().map(|x| (*x, 0.0)).collect();
+    let found = on_device(gpu, &pairs, |k, a, _| k.unary(kind, a));
+    let mut worst = (0.0, 0.0, 0.0);
+    for (x, y) in xs.into_iter().zip(found) {
+        let error = units(y, truth(kind, x));
+        if error > worst.0 {
+            worst = (error, x, y);
+        }
+    }
+    worst
+}
+
+#[test]
+fn functions_of_one_float_keep_their_promise() {
+    let mut broken = Vec::new();
+    for (kind, function) in FUNCTIONS {
+        let (error, x, y) = worst(gpu(), kind);
+        println!("{}: {error:.3} of {}", function.name(), function.max_ulp());
+        if error > function.max_ulp() {
+            broken.push(format!(
+                "{}({x:e}) is {y:e}: {error:.3} units, not {}",
+                function.name(),
+                function.max_ulp()
+            ));
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// The error of a product is there to be seen, whether the device rounds once or the text puts it together.
+#[test]
+fn a_product_that_must_be_rounded_once_is() {
+    let probe = on_device(gpu(), &[(1.0 + 2f32.powi(-12), -1.0 - 2f32.powi(-11))], |k, a, b| {
+        k.add(Expr::Fma(a, a, b))
+    });
+    let expected = if gpu().capabilities().fused == Fused::Once { 2f32.powi(-24) } else { 0.0 };
+    assert_eq!(probe, [expected]);
+    // Both are far off where a product's error is lost.
+    for (kind, function) in [(UnaryKind::Exp, Function::Exp), (UnaryKind::Tan, Function::Tan)] {
+        let twice = Capabilities { fused: Fused::Twice, ..*gpu().capabilities() };
+        let (error, x, y) = worst(&Gpu::new().unwrap().with_capabilities(twice), kind);
+        assert!(error <= function.max_ulp(), "{}({x:e}) is {y:e}: {error:.3} units", kind.name());
+    }
+}
+
+#[test]
+fn powers_and_angles_keep_their_promise() {
+    let mut rng = lawson_graph::random::Rng::new(11);
+    let special =
+        [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e30, -7.5];
+    let mut pairs: Vec<(f32, f32)> = special.iter().flat_map(|a| special.map(|b| (*a, b))).collect();
+    for _ in 0..20_000 {
+        let a = (rng.unit() * 40.0 - 20.0).exp() as f32;
+        pairs.push((a, (rng.unit() * 60.0 - 30.0) as f32));
+        pairs.push((-a, (rng.unit() * 9.0) as f32 - 4.0));
+    }
+    for (kind, most) in [(BinaryKind::Pow, POW_MAX_ULP), (BinaryKind::Atan2, ATAN2_MAX_ULP)] {
+        let found = on_device(gpu(), &pairs, |k, a, b| k.binary(kind, a, b));
+        for ((a, b), y) in pairs.iter().zip(found) {
+            let (x, z) = (Element::Float(f64::from(*a)), Element::Float(f64::from(*b)));
+            let Element::Float(truth) = x.binary(kind, z, DType::F64) else { panic!("a float") };
+            let error = units(y, truth);
+            assert!(error <= most, "{}({a:e}, {b:e}) is {y:e}, not {truth:e}: {error:.3} units", kind.name());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The CPU target where there is none: every program is refused, so none is ever run.
+
+use super::Ran;
+use crate::view::{TensorView, TensorViewMut};
+use lawson_cpu::team::Team;
+use lawson_graph::{Code, Error, Graph, Result, Value};
+use lawson_kernel::Plan;
+
+/// There is no such program.
+pub(crate) enum CpuProgram {}
+
+/// There is no such session.
+#[derive(Debug)]
+pub(crate) enum CpuSession {}
+
+impl CpuProgram {
+    pub(crate) fn compile(_graph: &Graph, _team: Option<Team>) -> Result<CpuProgram> {
+        Err(Error::new(Code::NotLowered, "the CPU target runs on x86-64 under Unix only")
+            .help("compile for the reference target"))
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        match *self {}
+    }
+
+    pub(crate) fn run_values(
+        &self,
+        _graph: &Graph,
+        _session: &mut Option<CpuSession>,
+        _inputs: &[Value],
+    ) -> Result<Vec<Value>> {
+        match *self {}
+    }
+
+    pub(crate) fn run_views(
+        &self,
+        _graph: &Graph,
+        _session: &mut Option<CpuSession>,
+        _inputs: &[TensorView<'_>],
+        _outputs: &mut [TensorViewMut<'_>],
+    ) -> Result<Ran> {
+        match *self {}
+    }
+}

@@ -1,0 +1,40 @@
+// Kernel reduction.
+
+struct Parameters {
+  // Zero, which only the host knows.
+  pin: u32,
+  apart: u32,
+  // K
+  p0: i32,
+  // max(0,N)
+  p1: i32,
+}
+@group(0) @binding(0) var<uniform> parameters: Parameters;
+fn pin(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.pin); }
+fn apart(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.apart); }
+fn f32_add(a: f32, b: f32) -> f32 { return pin(a + apart(b)); }
+@group(0) @binding(1) var<storage, read> b0_x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> b1_y: array<f32>;
+@compute @workgroup_size(64)
+fn launch_0(
+  @builtin(global_invocation_id) id: vec3<u32>,
+  @builtin(num_workgroups) groups: vec3<u32>,
+) {
+  let total: i32 = parameters.p1;
+  let members = i32(groups.x * 64u);
+  for (var turn = i32(id.x); turn < total; turn += members) {
+    let a0_i: i32 = turn;
+    let v0: f32 = 0.0f;
+    var r0: f32 = v0;
+    for (var a2_k_0: i32 = 0; a2_k_0 < parameters.p0; a2_k_0 += 8) {
+      for (var a3_k_1: i32 = 0; a3_k_1 < min(8, a2_k_0 * (-1) + parameters.p0); a3_k_1 += 1) {
+        let v1: f32 = r0;
+        let v2: f32 = b0_x[a0_i * parameters.p0 + a2_k_0 + a3_k_1];
+        let v3: f32 = f32_add(v1, v2);
+        r0 = v3;
+      }
+    }
+    let v4: f32 = r0;
+    b1_y[a0_i] = v4;
+  }
+}
