@@ -55,7 +55,7 @@ fn pieces_of_code_run_side_by_side() {
     let arguments = [factors.as_ptr() as u64, factors.len() as u64, &raw mut total as u64];
     // SAFETY: as above.
     unsafe { memory.kernel(sum).unwrap()(arguments.as_ptr(), 0, 0, std::ptr::null_mut()) };
-    assert_eq!(total, factors.iter().sum());
+    assert_eq!(total, factors.iter().sum::<u64>());
 }
 
 /// `y[i] = 2 * x[i] + y[i]` for `arguments[2]` floats (1 to 16) at `x = arguments[0]` and `y = arguments[1]`.

@@ -263,6 +263,16 @@ impl Facts {
                     if self.prove_nonnegative(&(rest.clone() * d + bound * c), depth - 1) {
                         return true;
                     }
+                    // The quotient of a maximum is one of the quotients of its members.
+                    if let ([Term { monomial, coefficient: 1 }], 0) = (a.terms(), a.constant())
+                        && let [(Atom::Max(members), 1)] = monomial.as_slice()
+                        && members.iter().all(|m| {
+                            let quotient = m.floor_div(&Dim::from(d));
+                            self.prove_nonnegative(&(rest.clone() + quotient * c), depth - 1)
+                        })
+                    {
+                        return true;
+                    }
                     // a/d + r is at least 0 exactly where a + d*r is.
                     let whole =
                         rest.constant() % c == 0 && rest.terms().iter().all(|t| t.coefficient % c == 0);
