@@ -424,7 +424,7 @@ impl<'k> Lowering<'k> {
                     Gen::Reg(src) => self.emit(parent, Op::Mov { dst: counter, src }),
                 }
                 let may_be_empty = trips.is_none()
-                    && !self.scope.interval(&(end.clone() - begin.clone())).0.is_some_and(|d| d > 0);
+                    && self.scope.interval(&(end.clone() - begin.clone())).0.is_none_or(|d| d <= 0);
                 let mut frame = Frame {
                     axis: Some(f.axis),
                     begin: Some(first),
