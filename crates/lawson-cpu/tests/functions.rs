@@ -49,8 +49,8 @@ fn run(inputs: &[Vec<f32>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId
     let i = k.add_axis("i");
     let names = ["x0", "x1"];
     let given: Vec<_> =
-        inputs.iter().zip(names).map(|(_, name)| k.input(name, DType::F32, &[n.clone()])).collect();
-    let y = k.output("y", DType::F32, &[n.clone()]);
+        inputs.iter().zip(names).map(|(_, name)| k.input(name, DType::F32, std::slice::from_ref(&n))).collect();
+    let y = k.output("y", DType::F32, std::slice::from_ref(&n));
     let loads: Vec<ExprId> = given.into_iter().map(|b| k.load(b, vec![i.into()])).collect();
     let value = value(&mut k, &loads);
     k.body = vec![for_each(i, n, vec![store(y, vec![i.into()], value)])];
