@@ -48,8 +48,11 @@ fn run(inputs: &[Vec<f32>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId
     let mut k = Kernel::new("f", Facts::new());
     let i = k.add_axis("i");
     let names = ["x0", "x1"];
-    let given: Vec<_> =
-        inputs.iter().zip(names).map(|(_, name)| k.input(name, DType::F32, std::slice::from_ref(&n))).collect();
+    let given: Vec<_> = inputs
+        .iter()
+        .zip(names)
+        .map(|(_, name)| k.input(name, DType::F32, std::slice::from_ref(&n)))
+        .collect();
     let y = k.output("y", DType::F32, std::slice::from_ref(&n));
     let loads: Vec<ExprId> = given.into_iter().map(|b| k.load(b, vec![i.into()])).collect();
     let value = value(&mut k, &loads);
