@@ -19,6 +19,10 @@ impl CpuProgram {
             .help("compile for the reference target"))
     }
 
+    pub(crate) fn standard(graph: &Graph, team: Option<Team>) -> Result<(Graph, CpuProgram)> {
+        CpuProgram::compile(graph, team).map(|program| (graph.clone(), program))
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         match *self {}
     }
