@@ -176,6 +176,7 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         let at = match kind {
             Access::Use => 2 * line,
             Access::Def | Access::Both => 2 * line + 1,
+            Access::Late => 2 * line + 2,
         };
         match slot {
             None => {

@@ -309,6 +309,8 @@ pub enum Access {
     Def,
     /// Reads and writes it.
     Both,
+    /// Reads it, and may do so after it has written its results.
+    Late,
 }
 
 impl Addr {
@@ -330,7 +332,8 @@ impl Src {
 }
 
 impl Op {
-    /// Calls `f` with every register of the operation: first those that it reads, then those that it writes.
+    /// Calls `f` with every register of the operation: first those that it reads, then those that it writes or reads
+    /// late.
     pub fn visit(&mut self, f: &mut impl FnMut(&mut V, Access)) {
         use Access::*;
         match self {
@@ -399,9 +402,9 @@ impl Op {
             }
             Op::Gather { dst, base, index, mask } => {
                 base.visit(f);
-                f(index, Use);
                 mask.iter_mut().for_each(|m| f(m, Use));
                 f(dst, Def);
+                f(index, Late);
             }
             Op::Scatter { base, index, src, mask } => {
                 base.visit(f);
@@ -504,8 +507,6 @@ pub struct Program {
     pub body: Vec<Item>,
     /// What the argument table holds, word by word.
     pub words: Vec<Word>,
-    /// Where each scratch buffer begins in the member's scratch, in bytes.
-    pub scratch: Vec<(lawson_kernel::BufferId, usize)>,
     /// How many bytes of scratch a member needs.
     pub scratch_bytes: usize,
     /// How many iterations the parallel loops have in all; 1 if there are none.

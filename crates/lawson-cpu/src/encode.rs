@@ -623,9 +623,9 @@ impl Encoder<'_> {
         let Mem { base: b, index: i, disp } = self.addr(base);
         let (at, restore) = self.one_base(b, i);
         let index = self.vector(index, 0);
-        // The instruction clears its mask and must not write what it reads: both get registers of their own.
-        let d = self.vector_to(dst);
-        let target = if d == index { Vreg(TEMPORARY[0][1]) } else { d };
+        // The instruction clears its mask and must not write what it reads: the mask gets a register of its own, and the index
+        // outlives the operation.
+        let target = self.vector_to(dst);
         self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
         let live = Mask(7);
         match mask {
@@ -647,11 +647,8 @@ impl Encoder<'_> {
         let src = Vsib { base: at, index, scale: Scale::S4, disp };
         self.push(Inst::Gather { op: Gather::Gatherdps, width: Z, dst: target, src, mask: live });
         self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(7), src: stack(SAVE[1]) });
-        if target != d {
-            self.push(Inst::vec2(Vec2::Movaps, Z, d, target));
-        }
         self.restore(restore);
-        self.vector_written(dst, d);
+        self.vector_written(dst, target);
     }
 
     fn scatter(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
@@ -706,6 +703,8 @@ impl Encoder<'_> {
         match self.gen_src(by, 1) {
             GprSrc::Imm(imm) => self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm }),
             GprSrc::Gpr(r) => self.push(Inst::store(stack(SAVE[2]), r)),
+            // A constant too large for an instruction is there already.
+            GprSrc::Mem(m) if m == stack(SAVE[2]) => {}
             GprSrc::Mem(m) => {
                 let r = Gpr(TEMPORARY[2][1]);
                 self.push(Inst::load(r, m));

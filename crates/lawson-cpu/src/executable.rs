@@ -107,7 +107,7 @@ fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
             &sizes,
             tensor.dtype(),
             tensor.bytes(),
-            memory.as_mut_slice(),
+            &mut memory.as_mut_slice()[..bytes],
         )?;
         out.insert(Slot(n as u32), memory);
     }

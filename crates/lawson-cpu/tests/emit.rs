@@ -37,7 +37,7 @@ fn matmul(m: Dim, n: i64, k: i64, panel: Option<i64>) -> Kernel {
     if let Some(w) = panel {
         t.buffers[1].layout = Layout::panels(&[kd.clone(), nd.clone()], 1, w, &[0]);
     }
-    let bias = t.input("bias", F32, &[nd.clone()]);
+    let bias = t.input("bias", F32, std::slice::from_ref(&nd));
     let c = t.output("C", F32, &[m.clone(), nd.clone()]);
     let (i, j, kk) = (t.add_axis("i"), t.add_axis("j"), t.add_axis("k"));
     let zero = t.f32(0.0);

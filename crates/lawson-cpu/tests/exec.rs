@@ -48,14 +48,14 @@ fn pieces_of_code_run_side_by_side() {
         let mut result = 0u64;
         let arguments = [7, &raw mut result as u64];
         // SAFETY: the code was assembled for these arguments.
-        unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr()) };
+        unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr(), 0, 0, std::ptr::null_mut()) };
         assert_eq!(result, 7 * factor);
     }
     let mut total = 0u64;
     let arguments = [factors.as_ptr() as u64, factors.len() as u64, &raw mut total as u64];
     // SAFETY: as above.
-    unsafe { memory.kernel(sum).unwrap()(arguments.as_ptr()) };
-    assert_eq!(total, factors.iter().sum());
+    unsafe { memory.kernel(sum).unwrap()(arguments.as_ptr(), 0, 0, std::ptr::null_mut()) };
+    assert_eq!(total, factors.iter().sum::<u64>());
 }
 
 /// `y[i] = 2 * x[i] + y[i]` for `arguments[2]` floats (1 to 16) at `x = arguments[0]` and `y = arguments[1]`.
@@ -112,7 +112,7 @@ fn masks_broadcasts_and_constants_work_where_the_machine_has_them() {
         let mut y = [1f32; 16];
         let arguments = [x.as_ptr() as u64, y.as_mut_ptr() as u64, count];
         // SAFETY: the code was assembled for these arguments, and the machine has its instructions.
-        unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr()) };
+        unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr(), 0, 0, std::ptr::null_mut()) };
         let expected: [f32; 16] =
             std::array::from_fn(|item| if (item as u64) < count { 2.0 * item as f32 + 1.0 } else { 1.0 });
         assert_eq!(y, expected);
@@ -132,7 +132,7 @@ fn many_threads_run_one_piece_of_code() {
                     let mut result = 0u64;
                     let arguments = [thread * round, &raw mut result as u64];
                     // SAFETY: the code was assembled for these arguments.
-                    unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr()) };
+                    unsafe { memory.kernel(entry).unwrap()(arguments.as_ptr(), 0, 0, std::ptr::null_mut()) };
                     assert_eq!(result, 3 * thread * round);
                 }
             });

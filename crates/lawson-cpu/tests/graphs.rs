@@ -1,21 +1,13 @@
 //! Whole graphs on the CPU target, against the oracle.
 #![cfg(all(unix, target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, unsafe_code)]
+#![allow(clippy::unwrap_used)]
 
-use lawson_cpu::exec::CodeBuilder;
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
-use lawson_cpu::{Listing, Word, emit};
-use lawson_graph::random::{
-    Elements, GraphShape, Rng, complete_bindings, random_bindings, random_graph, random_inputs,
-};
-use lawson_graph::{Bindings, Graph, HostTensor, Symbol, Type, Value, interp};
-use lawson_kernel::choose::{Freedom, choose};
+use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
+use lawson_graph::{Bindings, Graph, HostTensor, Type, Value, interp};
 use lawson_kernel::compile::compile;
-use lawson_kernel::lower::run_steps;
 use lawson_kernel::machine::Machine;
-use lawson_kernel::verify::verify;
-use lawson_kernel::{Kernel, eval};
 use std::sync::Arc;
 
 /// Runs a graph on the CPU target.
@@ -124,64 +116,4 @@ fn padded_convolution() {
          }",
         &[],
     );
-}
-
-/// Runs one scheduled kernel; `None` if the emitter does not take it.
-fn run_kernel(kernel: &Kernel, params: &[(Symbol, i64)], buffers: &mut [Vec<u8>]) -> Option<()> {
-    let emitted = emit(kernel, Listing::Off).ok()?;
-    let mut builder = CodeBuilder::new();
-    let entry = builder.add(&emitted.code);
-    let memory = builder.finish().unwrap();
-    let value = |s: &Symbol| params.iter().find(|(n, _)| n == s).map(|p| p.1);
-    let table: Vec<u64> = emitted
-        .words
-        .iter()
-        .map(|w| match w {
-            Word::Buffer(b) => buffers[b.0 as usize].as_mut_ptr() as u64,
-            Word::Parameter(d) => d.eval(&value).unwrap() as u64,
-        })
-        .collect();
-    let iterations = emitted.parallel.eval(&value).unwrap();
-    let mut scratch = vec![0u8; emitted.scratch_bytes + 64];
-    let function = memory.kernel(entry).unwrap();
-    // SAFETY: the kernel was verified, and the buffers have the sizes that it states.
-    unsafe { function(table.as_ptr(), 0, iterations, scratch.as_mut_ptr()) };
-    Some(())
-}
-
-#[test]
-fn random_graphs_a_kernel_a_node() {
-    let shape = GraphShape { control: false, ..GraphShape::default() };
-    let options = interp::Options::default();
-    let (mut emitted, mut evaluated) = (0, 0);
-    let from: u64 = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
-    let count: u64 = std::env::var("COUNT").ok().and_then(|s| s.parse().ok()).unwrap_or(400);
-    for seed in from..from + count {
-        let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
-        let mut rng = Rng::new(seed);
-        let bindings = random_bindings(&mut rng, &graph, 20).unwrap();
-        let elements = if seed % 2 == 0 { Elements::Tame } else { Elements::Wild };
-        let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
-        let Ok(oracle) = interp::run_bounded(&graph, &inputs, &options) else { continue };
-        let results = run_steps(&graph, &inputs, &options, |lowered, params, buffers| {
-            let mut kernel = lowered.kernel.clone();
-            let choice = choose(&mut kernel, &Machine::default(), &Freedom::default())?;
-            verify(&kernel).map_err(|e| e.help(choice.schedule.to_string()))?;
-            match run_kernel(&kernel, params, buffers) {
-                Some(()) => emitted += 1,
-                None => {
-                    evaluated += 1;
-                    eval::run(&kernel, params, buffers, &eval::Options::default())?;
-                }
-            }
-            Ok(())
-        })
-        .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
-        for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
-            let found = interp::compare(expected, actual, 4.0);
-            assert!(found.ok(), "seed {seed}, {}: {found}\n{graph}", output.name);
-        }
-    }
-    println!("{emitted} kernels as machine code, {evaluated} by the evaluator");
-    assert!(emitted > evaluated / 2);
 }

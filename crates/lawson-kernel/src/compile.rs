@@ -142,7 +142,7 @@ impl Planner<'_> {
         }
         match self.graph.value(v).def {
             Def::Input(n) => {
-                let slot = self.add(v, Place::Input(n as usize))?;
+                let slot = self.add(v, Place::Input(n))?;
                 Ok(slot)
             }
             Def::Node(..) => Err(Error::internal("a value is read before it is computed")),

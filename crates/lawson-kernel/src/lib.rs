@@ -34,7 +34,7 @@ pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
 pub use group::{Group, Refused};
 pub use index::{Atom, Index};
 pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, PlanText, Slot, Step};
-pub use range::{Range, Scope, Truth};
+pub use range::{Range, Scope, Side, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
 pub use verify::verify;

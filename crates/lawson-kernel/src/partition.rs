@@ -59,8 +59,10 @@ struct Parts<'g> {
 /// The groups of a graph, in an order in which they can run. Of composites only `attention` is taken.
 pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
     let mut p = Parts::new(graph);
+    let live = live(graph);
     for n in graph.node_ids() {
-        if !matches!(graph.node(n).op, Op::Constant(_)) && !p.free[n.index()] {
+        let constant = matches!(graph.node(n).op, Op::Constant(_));
+        if live.contains(&n) && !constant && !p.free[n.index()] {
             p.of[n.index()] = Some(p.members.len());
             p.members.push(vec![n]);
         }
@@ -84,6 +86,20 @@ pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
         }
     }
     p.in_order(lowered)
+}
+
+/// The nodes that some output needs.
+fn live(graph: &Graph) -> HashSet<NodeId> {
+    let mut live = HashSet::new();
+    let mut open: Vec<ValueId> = graph.outputs().iter().map(|o| o.value).collect();
+    while let Some(v) = open.pop() {
+        if let Def::Node(n, _) = graph.value(v).def
+            && live.insert(n)
+        {
+            open.extend(&graph.node(n).inputs);
+        }
+    }
+    live
 }
 
 impl<'g> Parts<'g> {
@@ -176,43 +192,27 @@ impl<'g> Parts<'g> {
         })
     }
 
-    /// Whether no path from `a` to `b` leaves the two.
+    /// Whether no path from `a` to `b` leaves the two: then, joined, they do not wait for a group that waits for them.
     fn is_convex(&self, a: usize, b: usize) -> bool {
-        let inside = |n: &NodeId| self.of[n.index()] == Some(a) || self.of[n.index()] == Some(b);
-        let first = self.members[a].iter().map(|n| n.index()).min().unwrap_or(0);
-        // Nodes outside that `b` needs, back to where `a` begins.
-        let mut seen: HashSet<NodeId> = HashSet::new();
-        let mut stack: Vec<NodeId> = Vec::new();
-        let push = |n: NodeId, seen: &mut HashSet<NodeId>, stack: &mut Vec<NodeId>| {
-            for v in &self.graph.node(n).inputs {
-                if let Def::Node(m, _) = self.graph.value(*v).def
-                    && m.index() >= first
-                    && seen.insert(m)
-                {
-                    stack.push(m);
-                }
-            }
-        };
-        for n in &self.members[b] {
-            push(*n, &mut seen, &mut stack);
-        }
-        while let Some(n) = stack.pop() {
-            if self.of[n.index()] == Some(a) {
-                continue;
-            }
-            if !inside(&n) {
-                // A node outside: does it need `a`?
-                let mut below: HashSet<NodeId> = HashSet::new();
-                let mut inner = vec![n];
-                while let Some(m) = inner.pop() {
-                    if self.of[m.index()] == Some(a) {
+        let indices = |g: usize| self.members[g].iter().map(|n| n.index());
+        let first = indices(a).min().unwrap_or(0);
+        let mut seen: HashSet<usize> = HashSet::from([b]);
+        let mut open = vec![b];
+        while let Some(g) = open.pop() {
+            for v in self.members[g].iter().flat_map(|n| &self.graph.node(*n).inputs) {
+                let Def::Node(m, _) = self.graph.value(*v).def else { continue };
+                let Some(needed) = self.of[m.index()].filter(|o| *o != g) else { continue };
+                if needed == a {
+                    if g != b {
                         return false;
                     }
-                    push(m, &mut below, &mut inner);
+                    continue;
                 }
-                continue;
+                // A group that ends before `a` begins does not need it.
+                if indices(needed).max().is_some_and(|last| last >= first) && seen.insert(needed) {
+                    open.push(needed);
+                }
             }
-            push(n, &mut seen, &mut stack);
         }
         true
     }

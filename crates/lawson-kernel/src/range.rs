@@ -4,11 +4,13 @@
 //! all. That is enough to simplify almost every quotient and remainder that layouts and reshapes bring in. What
 //! intervals cannot show, because parameters are involved, is left to `range/prove.rs`.
 
+mod eliminate;
 mod prove;
 
 use crate::expr::Condition;
 use crate::index::{Atom, Index};
 use crate::tree::{AxisId, For, Kernel};
+use eliminate::outer_bounds;
 use lawson_graph::Dim;
 
 /// The values that an axis takes: `lo <= value <= hi`, all multiples of `multiple`.
@@ -46,6 +48,15 @@ pub enum Truth {
     Sometimes,
 }
 
+/// Which end of an interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The least.
+    Low,
+    /// The greatest.
+    High,
+}
+
 impl<'k> Scope<'k> {
     /// Outside all loops.
     pub fn new(kernel: &'k Kernel) -> Scope<'k> {
@@ -66,8 +77,13 @@ impl<'k> Scope<'k> {
     pub fn enter(&mut self, f: &For) -> Left {
         let begin = self.simplify(&self.kernel.resolve(&f.begin));
         let end = self.simplify(&self.kernel.resolve(&f.end));
-        let lo = self.interval(&begin).0.unwrap_or(i64::MIN / 4);
-        let mut hi = self.interval(&end).1.map(|e| e - 1);
+        // The bounds of a ladder's rungs mention one quotient twice; without it, they may be tighter.
+        let lows = outer_bounds(&begin, Side::Low).into_iter();
+        let lo = lows.filter_map(|b| self.interval(&b).0).max().unwrap_or(i64::MIN / 4);
+        let highs = outer_bounds(&end, Side::High).into_iter();
+        let whole = f.step > 1 && self.divides(&self.simplify(&(end.clone() - begin.clone())), f.step);
+        let last = if whole { f.step } else { 1 };
+        let mut hi = highs.filter_map(|e| self.interval(&e).1).min().map(|e| e - last);
         let multiple = if self.divides(&begin, f.step) { f.step } else { 1 };
         if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
             // The last value that is reached.
@@ -91,6 +107,11 @@ impl<'k> Scope<'k> {
     pub fn fix(&mut self, axis: AxisId, value: i64) {
         self.ranges[axis.0 as usize] =
             Some(Range { lo: value, hi: Some(value), multiple: value.abs().max(1) });
+    }
+
+    /// Gives an axis the range that it had before it was fixed.
+    pub fn restore(&mut self, axis: AxisId, range: Option<Range>) {
+        self.ranges[axis.0 as usize] = range;
     }
 
     fn dim_interval(&self, d: &Dim) -> (Option<i64>, Option<i64>) {
@@ -122,7 +143,7 @@ impl<'k> Scope<'k> {
             lo = lo.zip(l).and_then(|(a, b)| a.checked_add(b));
             hi = hi.zip(h).and_then(|(a, b)| a.checked_add(b));
         }
-        (lo.or_else(|| self.left_over(index)), hi)
+        (lo.max(self.left_over(index)), hi)
     }
 
     /// What is left of a loop is at least 1 inside it: the lower bound of `end - axis + c`.
@@ -132,7 +153,7 @@ impl<'k> Scope<'k> {
             if !index.terms().iter().any(minus) {
                 return None;
             }
-            let ends = prove::upper_bounds(end);
+            let ends = outer_bounds(end, Side::High);
             ends.into_iter().find_map(|end| Some((index.clone() + *axis - end).as_const()? + 1))
         })
     }

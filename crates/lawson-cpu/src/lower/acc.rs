@@ -64,13 +64,21 @@ impl<'k> Lowering<'k> {
         reducing(body, acc, &mut lanes, &mut jams);
         let mut inner: Vec<(AxisId, Vec<i64>)> = Vec::new();
         for (axis, begin, end, step) in jams {
-            let (Some(b), Some(e)) = (begin.as_const(), end.as_const()) else {
+            let bound = |i: &Index| self.scope.simplify(&k.resolve(i)).as_const();
+            let (Some(b), Some(e)) = (bound(&begin), bound(&end)) else {
                 return Err(Unsupported::new("a jammed loop without constant bounds"));
             };
             let values: Vec<i64> = (0..(e - b + step - 1).div_euclid(step)).map(|i| b + i * step).collect();
+            if values.is_empty() {
+                continue;
+            }
+            // The rungs of a ladder, and what was peeled, share states.
             match inner.iter_mut().find(|(a, _)| *a == axis) {
-                Some((_, known)) if known.len() < values.len() => *known = values,
-                Some(_) => {}
+                Some((_, known)) => {
+                    known.extend(values);
+                    known.sort_unstable();
+                    known.dedup();
+                }
                 None => inner.push((axis, values)),
             }
         }
@@ -243,7 +251,12 @@ impl<'k> Lowering<'k> {
             let registers =
                 l.registers(acc).ok_or_else(|| Unsupported::new("a step outside of its accumulation"))?;
             let lanes = l.accs.get(&acc).is_some_and(|a| a.lanes);
-            let mask = if lanes { l.lane_mask()? } else { None };
+            let mask = match (lanes, &l.vector) {
+                (false, _) => None,
+                (true, Some(_)) => l.lane_mask()?,
+                // A step beside the vector loop is made by one lane alone.
+                (true, None) => Some(l.first_lane()),
+            };
             if let ([value], [dst]) = (values, registers.as_slice())
                 && l.step_in_place(acc, *value, *dst, mask)?
             {
@@ -254,6 +267,15 @@ impl<'k> Lowering<'k> {
                 new.push(l.value(*v)?);
             }
             let here = l.here();
+            // Components that change places are read before either is written.
+            for (n, src) in new.iter_mut().enumerate() {
+                if registers[..n].contains(src) {
+                    let class = l.classes[src.0 as usize];
+                    let copy = l.fresh(class);
+                    l.move_to(copy, *src, class, here);
+                    *src = copy;
+                }
+            }
             for (dst, src) in registers.into_iter().zip(new) {
                 let class = l.classes[dst.0 as usize];
                 match (mask, class) {
@@ -265,6 +287,14 @@ impl<'k> Lowering<'k> {
             }
             Ok(())
         })
+    }
+
+    /// The mask of the first lane.
+    fn first_lane(&mut self) -> V {
+        let dst = self.fresh(Class::Mask);
+        let here = self.here();
+        self.emit(here, Op::MaskConst { dst, bits: 1 });
+        dst
     }
 
     /// Steps that are one instruction on the state's register: sums, fused products, extrema.

@@ -2,7 +2,7 @@
 
 use super::{Hash128, Key, LANES, Lowering, mix_dim, mix_index, small};
 use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp, Vec3};
-use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V, Word};
+use crate::code::{Addr, Class, Gen, Item, Op, Shape, Src, Two, V, Word};
 use crate::error::{Result, Unsupported};
 use lawson_graph::{DType, Dim};
 use lawson_kernel::{
@@ -181,7 +181,8 @@ impl<'k> Lowering<'k> {
             return Ok(*v);
         }
         let dst = self.fresh(Class::Mask);
-        let end = self.dimension(&condition.end)?;
+        // The machine compares without signs.
+        let end = self.dimension(&condition.end.max(&Dim::ZERO))?;
         match along {
             None => {
                 let src = self.scalar(&index)?;
@@ -231,7 +232,10 @@ impl<'k> Lowering<'k> {
     fn lane_multiples(&mut self, by: &Dim, depth: usize) -> Result<V> {
         let dst = self.fresh(Class::Vector);
         match self.dimension(by)? {
-            Gen::Imm(c) => self.emit(depth, Op::Lanes { dst, by: small(c)? }),
+            Gen::Imm(c) => {
+                small(c.saturating_mul(LANES))?;
+                self.emit(depth, Op::Lanes { dst, by: small(c)? });
+            }
             Gen::Reg(c) => {
                 let (lanes, factor) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
                 self.emit(depth, Op::Lanes { dst: lanes, by: 1 });
@@ -264,8 +268,7 @@ impl<'k> Lowering<'k> {
         // One that several points share is better loaded once.
         let shared = self.jams.iter().any(|(a, v)| v.len() > 1 && d.axes.binary_search(a).is_err());
         let Some(offset) = d.offset.clone().filter(|_| !shared) else { return Ok(None) };
-        let along = self.vector.as_ref().is_some_and(|v| d.axes.binary_search(&v.axis).is_ok());
-        if along && self.lane_mask()?.is_some() {
+        if self.bound_to_lanes(e) && self.lane_mask()?.is_some() {
             return Ok(None);
         }
         let place = self.place(load.buffer, &offset)?;
@@ -294,15 +297,13 @@ impl<'k> Lowering<'k> {
                 }
             }
         }
-        let along = self
-            .vector
-            .as_ref()
-            .is_some_and(|v| self.depends[e.0 as usize].axes.binary_search(&v.axis).is_ok());
         let Some(offset) = self.depends[e.0 as usize].offset.clone() else {
             return Err(Unsupported::new("a load without an address"));
         };
         let place = self.place(load.buffer, &offset)?;
-        if along && let Some(m) = self.lane_mask()? {
+        if self.bound_to_lanes(e)
+            && let Some(m) = self.lane_mask()?
+        {
             mask = Some(self.both(mask, m, depth));
         }
         let addr = place.addr;
@@ -320,14 +321,26 @@ impl<'k> Lowering<'k> {
             }
             (DType::Bool, Stride::One) => self.emit(depth, Op::Load { dst, addr, shape: Shape::Bytes, mask }),
             (DType::Bool, Stride::None) => {
-                self.emit(depth, Op::Load { dst, addr, shape: Shape::OneByte, mask })
+                let load = Op::Load { dst, addr, shape: Shape::OneByte, mask: None };
+                match mask {
+                    None => self.emit(depth, load),
+                    Some(mask) => {
+                        // The instruction's masks are by byte: it is jumped over where no lane reads.
+                        let zero = self.bits(0);
+                        self.emit(depth, Op::Move { dst, src: zero });
+                        self.frames[depth].items.push(Item::If { mask, body: vec![Item::Op(load)] });
+                    }
+                }
             }
             _ => return Err(Unsupported::new(format!("a load of {dtype} with this stride"))),
         }
         let value = if dtype == DType::Bool {
             let bits = self.fresh(Class::Mask);
             self.emit(depth, Op::LanesMask { dst: bits, src: dst });
-            bits
+            match mask {
+                Some(mask) if place.stride == Stride::None => self.both(Some(mask), bits, depth),
+                _ => bits,
+            }
         } else {
             dst
         };
@@ -346,13 +359,20 @@ impl<'k> Lowering<'k> {
         let dtype = self.k.buffer(s.buffer).dtype;
         let place = self.place(s.buffer, offset)?;
         let addr = place.addr;
-        let mask = if place.stride == Stride::None { None } else { self.lane_mask()? };
-        if place.stride == Stride::None && self.vector.is_some() {
-            return Err(Unsupported::new("all lanes of a vector are stored to one place"));
+        let mut stride = place.stride;
+        if let Some(v) = &self.vector
+            && stride == Stride::None
+        {
+            // A loop of at most one iteration: the first lane is all there is.
+            if self.scope.interval(&self.scope.simplify(&v.end)).1.is_none_or(|e| e > 1) {
+                return Err(Unsupported::new("all lanes of a vector are stored to one place"));
+            }
+            stride = Stride::One;
         }
+        let mask = if stride == Stride::None { None } else { self.lane_mask()? };
         let lines = self.offset_is_line(offset);
         let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
-        match (dtype, &place.stride) {
+        match (dtype, &stride) {
             (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
                 let shape = if stream { Shape::Stream } else { Shape::Full };
                 self.emit(here, Op::Store { addr, src: value, shape, mask });
@@ -371,7 +391,7 @@ impl<'k> Lowering<'k> {
                     here,
                     Op::Shift { op: crate::asm::VecShift::Psrld, dst: bytes, src: ones, count: 31 },
                 );
-                let shape = if place.stride == Stride::One { Shape::Bytes } else { Shape::OneByte };
+                let shape = if stride == Stride::One { Shape::Bytes } else { Shape::OneByte };
                 self.emit(here, Op::Store { addr, src: bytes, shape, mask });
             }
             _ => return Err(Unsupported::new(format!("a store of {dtype} with this stride"))),

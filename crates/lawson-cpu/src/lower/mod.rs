@@ -25,6 +25,7 @@ use lawson_graph::Dim;
 use lawson_kernel::{
     AccId, Atom, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store,
 };
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// A value's identity: a hash wide enough to stand for what is hashed.
@@ -35,7 +36,7 @@ pub(crate) const LANES: i64 = 16;
 
 /// A loop that is being written, or the function's body (the first).
 #[derive(Default)]
-struct Frame {
+struct Frame<'k> {
     items: Vec<Item>,
     /// The axis, if the loop runs over one.
     axis: Option<AxisId>,
@@ -49,6 +50,16 @@ struct Frame {
     masks: HashMap<Key, V>,
     /// Buffers that the body stores to.
     stores: HashSet<BufferId>,
+    /// If the body may run no time at all: what is known outside.
+    outside: Option<Outside<'k>>,
+}
+
+/// What is known around a loop that may be empty. A load may move out of it only if it lies inside its buffer even so.
+#[derive(Clone)]
+struct Outside<'k> {
+    scope: Scope<'k>,
+    /// Tells it from all others.
+    number: u32,
 }
 
 /// What an expression depends on.
@@ -62,6 +73,8 @@ struct Depends {
     results: Vec<AccId>,
     /// Whether it reads the state of an accumulator.
     state: bool,
+    /// The loads in it.
+    loads: Vec<ExprId>,
     /// How many expressions and stages read it.
     readers: u32,
     /// For a load: where, in elements.
@@ -70,24 +83,29 @@ struct Depends {
 
 /// The vector loop that is entered.
 #[derive(Clone)]
-struct VectorLoop {
+struct VectorLoop<'k> {
+    of: &'k For,
     axis: AxisId,
     end: Index,
     instance: u32,
+    outside: Outside<'k>,
 }
 
 pub(crate) struct Lowering<'k> {
     k: &'k Kernel,
     scope: Scope<'k>,
     classes: Vec<Class>,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'k>>,
     /// Values of jammed and unrolled axes.
     fixed: Vec<Option<i64>>,
     /// The frame and register of axes that loops run over.
     dynamic: Vec<Option<(usize, V)>>,
     jams: Vec<(AxisId, Vec<i64>)>,
-    vector: Option<VectorLoop>,
+    vector: Option<VectorLoop<'k>>,
     vectors: u32,
+    /// How many places are known by a number, and which loads are inside their buffers there.
+    places: u32,
+    inside: RefCell<HashMap<(u32, Key), bool>>,
     depends: Vec<Depends>,
     accs: HashMap<AccId, AccState>,
     /// State and other state while a step or merge is written.
@@ -116,6 +134,8 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         jams: Vec::new(),
         vector: None,
         vectors: 0,
+        places: 0,
+        inside: RefCell::new(HashMap::new()),
         depends: Vec::new(),
         accs: HashMap::new(),
         states: [None, None],
@@ -137,7 +157,6 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         classes: l.classes,
         body,
         words: l.words,
-        scratch: l.scratch,
         scratch_bytes: l.scratch_bytes,
         parallel: l.parallel,
         entry: l.entry,
@@ -208,13 +227,14 @@ impl<'k> Lowering<'k> {
         let mut written = HashSet::new();
         stored(&self.k.body, &mut written);
         let mut all: Vec<Depends> = Vec::with_capacity(self.k.exprs.len());
-        for e in &self.k.exprs {
+        for (n, e) in self.k.exprs.iter().enumerate() {
             let mut d = Depends::default();
             e.visit_operands(&mut |o| {
                 let of = &all[o.0 as usize];
                 sorted_union(&mut d.axes, &of.axes);
                 sorted_union(&mut d.written, &of.written);
                 sorted_union(&mut d.results, &of.results);
+                sorted_union(&mut d.loads, &of.loads);
                 d.state |= of.state;
             });
             e.visit_operands(&mut |o| all[o.0 as usize].readers += 1);
@@ -225,6 +245,7 @@ impl<'k> Lowering<'k> {
                     let offset = self.k.resolve(&self.k.buffer(load.buffer).layout.offset(&load.index));
                     add(&offset);
                     d.offset = Some(offset);
+                    sorted_union(&mut d.loads, &[ExprId(n as u32)]);
                     if let Some(g) = &load.guard {
                         g.conditions.iter().for_each(|c| add(&c.index));
                     }
@@ -270,7 +291,7 @@ impl<'k> Lowering<'k> {
         self.parallel = Index::constant(total);
         let counter = self.fresh(Class::General);
         self.emit(0, Op::Mov { dst: counter, src: self.entry[1] });
-        let mut frame = Frame { step: 1, ..Frame::default() };
+        let mut frame = Frame { step: 1, outside: Some(self.outside()), ..Frame::default() };
         stored(body, &mut frame.stores);
         self.frames.push(frame);
         let mut left = Vec::new();
@@ -344,9 +365,10 @@ impl<'k> Lowering<'k> {
                 if i64::from(w) != LANES || !begin.is(0) || f.step != 1 {
                     return Err(Unsupported::new("a vector loop that does not run over 16 lanes from 0"));
                 }
+                let outside = self.outside();
                 let left = self.scope.enter(f);
                 self.vectors += 1;
-                let inner = VectorLoop { axis: f.axis, end, instance: self.vectors };
+                let inner = VectorLoop { of: f, axis: f.axis, end, instance: self.vectors, outside };
                 let before = self.vector.replace(inner);
                 if before.is_some() {
                     return Err(Unsupported::new("a vector loop inside another"));
@@ -402,9 +424,14 @@ impl<'k> Lowering<'k> {
                     Gen::Reg(src) => self.emit(parent, Op::Mov { dst: counter, src }),
                 }
                 let may_be_empty = trips.is_none()
-                    && !self.scope.interval(&(end.clone() - begin.clone())).0.is_some_and(|d| d > 0);
-                let mut frame =
-                    Frame { axis: Some(f.axis), begin: Some(first), step: f.step, ..Frame::default() };
+                    && self.scope.interval(&(end.clone() - begin.clone())).0.is_none_or(|d| d <= 0);
+                let mut frame = Frame {
+                    axis: Some(f.axis),
+                    begin: Some(first),
+                    step: f.step,
+                    outside: may_be_empty.then(|| self.outside()),
+                    ..Frame::default()
+                };
                 stored(&f.body, &mut frame.stores);
                 self.frames.push(frame);
                 let left = self.scope.enter(f);
@@ -444,12 +471,21 @@ impl<'k> Lowering<'k> {
             return write(self);
         }
         let (axis, values) = self.jams[n].clone();
+        let range = self.scope.range(axis);
         for value in values {
             self.scope.fix(axis, value);
             self.fixed[axis.0 as usize] = Some(value);
             self.points_from(n + 1, write)?;
         }
+        self.scope.restore(axis, range);
+        self.fixed[axis.0 as usize] = None;
         Ok(())
+    }
+
+    /// What is known here.
+    fn outside(&mut self) -> Outside<'k> {
+        self.places += 1;
+        Outside { scope: self.scope.clone(), number: self.places }
     }
 
     fn store_stage(&mut self, s: &'k Store) -> Result<()> {
@@ -511,7 +547,84 @@ impl<'k> Lowering<'k> {
                 depth = depth.max(acc.frame);
             }
         }
+        if let Some(v) = &self.vector
+            && self.bound_to_lanes(e)
+        {
+            depth = depth.max(self.index_depth(&self.scope.simplify(&v.end)));
+        }
+        for load in &d.loads {
+            let mut crossed = (depth + 1..self.frames.len()).rev();
+            let stays = |f: &usize| {
+                let outside = self.frames[*f].outside.as_ref();
+                outside.is_some_and(|o| !self.is_inside(*load, o))
+            };
+            depth = crossed.find(stays).unwrap_or(depth);
+        }
         depth
+    }
+
+    /// Whether an expression's value is known only for the lanes that the vector loop has: it differs from lane to lane, or
+    /// reads what is there only if there are lanes.
+    fn bound_to_lanes(&self, e: ExprId) -> bool {
+        let Some(v) = &self.vector else { return false };
+        let d = &self.depends[e.0 as usize];
+        if d.axes.binary_search(&v.axis).is_ok() {
+            return true;
+        }
+        let reads = !d.loads.is_empty() && !self.has_lanes(v);
+        reads && d.loads.iter().any(|l| !self.is_inside(*l, &v.outside))
+    }
+
+    /// Whether the vector loop has, at this point, a lane for sure.
+    fn has_lanes(&self, v: &VectorLoop<'k>) -> bool {
+        self.scope.interval(&self.scope.simplify(&v.end)).0.is_some_and(|e| e >= 1)
+    }
+
+    /// Whether a load is inside its buffer even where a loop around it is empty.
+    fn is_inside(&self, load: ExprId, outside: &Outside<'k>) -> bool {
+        let Expr::Load(l) = self.k.expr(load) else { return true };
+        let d = &self.depends[load.0 as usize];
+        let mut h = Hash128::new(u64::from(load.0));
+        self.mix_fixed(&mut h, &d.axes);
+        let key = (outside.number, h.finish());
+        if let Some(known) = self.inside.borrow().get(&key) {
+            return *known;
+        }
+        let mut scope = outside.scope.clone();
+        for a in &d.axes {
+            if let Some(value) = self.fixed[a.0 as usize] {
+                scope.fix(*a, value);
+            }
+        }
+        if let Some(v) = &self.vector
+            && d.axes.binary_search(&v.axis).is_ok()
+        {
+            // Lanes that the loop does not have are masked.
+            scope.enter(v.of);
+        }
+        let given = l.guard.as_ref().map_or(&[][..], |g| &g.conditions);
+        let dims = &self.k.buffer(l.buffer).dims;
+        let inside = l.index.iter().zip(dims).all(|(i, d)| scope.proves_within(i, d, given));
+        self.inside.borrow_mut().insert(key, inside);
+        inside
+    }
+
+    /// Mixes the values of those of the axes that are jammed or unrolled.
+    fn mix_fixed(&self, h: &mut Hash128, axes: &[AxisId]) {
+        for a in axes {
+            if let Some(v) = self.fixed[a.0 as usize] {
+                h.mix(u64::from(a.0));
+                h.mix(v as u64);
+            }
+        }
+    }
+
+    /// Mixes what tells the lanes here from those of other vector loops and points.
+    fn mix_lanes(&self, h: &mut Hash128) {
+        if let Some(v) = &self.vector {
+            h.mix(u64::MAX ^ u64::from(v.instance));
+            mix_index(h, &self.scope.simplify(&v.end));
+        }
     }
 
     fn index_depth(&self, index: &Index) -> usize {
@@ -528,21 +641,14 @@ impl<'k> Lowering<'k> {
     fn key(&self, e: ExprId) -> Key {
         let d = &self.depends[e.0 as usize];
         let mut h = Hash128::new(u64::from(e.0));
-        let mut axes = |axes: &[AxisId]| {
-            for a in axes {
-                if let Some(v) = self.fixed[a.0 as usize] {
-                    h.mix((u64::from(a.0) << 40) ^ v as u64);
-                } else if let Some(v) = &self.vector
-                    && v.axis == *a
-                {
-                    h.mix(u64::MAX ^ u64::from(v.instance));
-                }
-            }
-        };
-        axes(&d.axes);
+        self.mix_fixed(&mut h, &d.axes);
+        if self.bound_to_lanes(e) {
+            self.mix_lanes(&mut h);
+        }
         for r in &d.results {
             if let Some(acc) = self.accs.get(r) {
-                axes(&acc.outer);
+                h.mix(u64::from(r.0));
+                self.mix_fixed(&mut h, &acc.outer);
             }
         }
         h.finish()
@@ -576,6 +682,7 @@ impl Hash128 {
 
 /// The terms of an index that mention axes, for hashing.
 fn mix_index(h: &mut Hash128, index: &Index) {
+    h.mix(index.terms().len() as u64);
     for (atom, c) in index.terms() {
         match atom {
             Atom::Axis(a) => h.mix(u64::from(a.0)),
@@ -585,7 +692,7 @@ fn mix_index(h: &mut Hash128, index: &Index) {
                 mix_dim(h, d);
             }
             Atom::Min(m) | Atom::Max(m) => {
-                h.mix(if matches!(atom, Atom::Min(_)) { 3 << 60 } else { 5 << 60 });
+                h.mix((if matches!(atom, Atom::Min(_)) { 3 << 60 } else { 5 << 60 }) ^ m.len() as u64);
                 m.iter().for_each(|i| mix_index(h, i));
             }
         }
@@ -597,6 +704,10 @@ fn mix_index(h: &mut Hash128, index: &Index) {
 fn mix_dim(h: &mut Hash128, dim: &Dim) {
     match dim.as_const() {
         Some(c) => h.mix(c as u64),
-        None => dim.to_string().bytes().for_each(|b| h.mix(u64::from(b) ^ 0x5555)),
+        None => {
+            let text = dim.to_string();
+            h.mix((1 << 63) ^ text.len() as u64);
+            text.bytes().for_each(|b| h.mix(u64::from(b)));
+        }
     }
 }

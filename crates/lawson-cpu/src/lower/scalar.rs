@@ -100,10 +100,9 @@ impl<'k> Lowering<'k> {
             Atom::Axis(a) => Ok(Gen::Reg(self.axis(*a)?)),
             Atom::Div(i, d) | Atom::Mod(i, d) => {
                 let remainder = matches!(atom, Atom::Mod(..));
-                let negative = !self.scope.interval(i).0.is_some_and(|lo| lo >= 0);
+                let negative = self.scope.interval(i).0.is_none_or(|lo| lo < 0);
                 // A divisor of 0 belongs to loops that do not run, but a division may be written before them.
-                let by =
-                    self.dimension(&if d.as_const().is_some() { d.clone() } else { d.max(&Dim::ONE) })?;
+                let by = self.dimension(&d.max(&Dim::ONE))?;
                 match (self.scalar(i)?, by) {
                     (Gen::Imm(a), Gen::Imm(b)) if b > 0 => {
                         Ok(Gen::Imm(if remainder { a.rem_euclid(b) } else { a.div_euclid(b) }))

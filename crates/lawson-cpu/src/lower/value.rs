@@ -54,10 +54,8 @@ impl<'k> Lowering<'k> {
         }
         let mut h = super::Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
         super::mix_index(&mut h, &self.scope.simplify(d.offset.as_ref()?));
-        if let Some(v) = &self.vector
-            && d.axes.binary_search(&v.axis).is_ok()
-        {
-            h.mix(u64::from(v.instance));
+        if self.bound_to_lanes(e) {
+            self.mix_lanes(&mut h);
         }
         if let Some(g) = &load.guard {
             h.mix(u64::from(g.otherwise.0));

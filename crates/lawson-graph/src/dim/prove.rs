@@ -5,6 +5,7 @@
 
 use super::expr::{Atom, Dim, Monomial, Term};
 use super::facts::{Fact, Facts, Known, Relation, i128_to_i64};
+use std::collections::BTreeSet;
 
 /// An interval with open ends as `None`.
 type Interval = (Option<i128>, Option<i128>);
@@ -166,10 +167,13 @@ impl Facts {
         match dim.as_const() {
             Some(c) => c >= 0,
             // What a symbol equals may be harder to bound than the symbol itself.
+            None if dim.is_overflow() => false,
             None => {
-                !dim.is_overflow()
-                    && (self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0)
-                        || self.prove_nonnegative(&self.substituted(dim), DEPTH))
+                let proven = |dim: &Dim| {
+                    self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0)
+                        || self.prove_nonnegative(&self.substituted(dim), DEPTH)
+                };
+                proven(dim) || without_factor(dim).is_some_and(|d| proven(&d))
             }
         }
     }
@@ -256,8 +260,38 @@ impl Facts {
                 Atom::FloorDiv(a, d) => {
                     let Some(d) = d.as_const().filter(|d| *d > 0) else { continue };
                     let bound = if c > 0 { a.clone() - (d - 1) } else { a.clone() };
-                    if self.prove_nonnegative(&(rest * d + bound * c), depth - 1) {
+                    if self.prove_nonnegative(&(rest.clone() * d + bound * c), depth - 1) {
                         return true;
+                    }
+                    // The quotient of a maximum is one of the quotients of its members.
+                    if let ([Term { monomial, coefficient: 1 }], 0) = (a.terms(), a.constant())
+                        && let [(Atom::Max(members), 1)] = monomial.as_slice()
+                        && members.iter().all(|m| {
+                            let quotient = m.floor_div(&Dim::from(d));
+                            self.prove_nonnegative(&(rest.clone() + quotient * c), depth - 1)
+                        })
+                    {
+                        return true;
+                    }
+                    // a/d + r is at least 0 exactly where a + d*r is.
+                    let whole =
+                        rest.constant() % c == 0 && rest.terms().iter().all(|t| t.coefficient % c == 0);
+                    if c > 0 && whole {
+                        let r = rest.divided_exactly(c);
+                        if self.prove_nonnegative(&(a.clone() + r * d), depth - 1) {
+                            return true;
+                        }
+                    }
+                    // g*(a/(g*k)) lies between a/k - g + 1 and a/k, which may stand beside it.
+                    for k in divisors_in(dim).into_iter().filter(|k| *k < d && d % k == 0) {
+                        let g = d / k;
+                        if c % g == 0 {
+                            let less = if c > 0 { g - 1 } else { 0 };
+                            let bound = a.floor_div(&Dim::from(k)) - less;
+                            if self.prove_nonnegative(&(rest.clone() + bound * (c / g)), depth - 1) {
+                                return true;
+                            }
+                        }
                     }
                 }
                 Atom::Symbol(_) => {}
@@ -347,6 +381,28 @@ impl Known {
     fn filter_residue(&self) -> i64 {
         if self.residue == 0 { self.modulus } else { 1 }
     }
+}
+
+/// A dimension that is negative exactly where this one is, without the factor that all its terms have, if they have one.
+fn without_factor(dim: &Dim) -> Option<Dim> {
+    fn gcd(a: u64, b: u64) -> u64 {
+        if b == 0 { a } else { gcd(b, a % b) }
+    }
+    let factors = dim.terms().iter().map(|t| t.coefficient.unsigned_abs());
+    let g = i64::try_from(factors.fold(0, gcd)).ok().filter(|g| *g > 1)?;
+    let c = dim.constant();
+    Some((dim.clone() - c).divided_exactly(g) + c.div_euclid(g))
+}
+
+/// The constants that the quotients of a sum divide by.
+fn divisors_in(dim: &Dim) -> BTreeSet<i64> {
+    let atoms = dim.terms().iter().flat_map(|t| &t.monomial);
+    atoms
+        .filter_map(|(atom, _)| match atom {
+            Atom::FloorDiv(_, d) => d.as_const().filter(|d| *d > 0),
+            Atom::Symbol(_) | Atom::Min(_) | Atom::Max(_) => None,
+        })
+        .collect()
 }
 
 fn shares_symbol(a: &Dim, b: &Dim) -> bool {

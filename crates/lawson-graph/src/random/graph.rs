@@ -25,11 +25,31 @@ pub struct GraphShape {
     pub symbolic: bool,
     /// Whether loops, branches, sequences and symbols defined at run time may occur.
     pub control: bool,
+    /// Which dtypes occur.
+    pub dtypes: Dtypes,
+}
+
+/// Which dtypes a random graph has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dtypes {
+    /// All of them.
+    All,
+    /// f32, i32 and bool, which every target computes with itself.
+    Basic,
+}
+
+impl Dtypes {
+    fn contain(self, dtype: DType) -> bool {
+        match self {
+            Dtypes::All => true,
+            Dtypes::Basic => matches!(dtype, DType::F32 | DType::I32 | DType::Bool),
+        }
+    }
 }
 
 impl Default for GraphShape {
     fn default() -> GraphShape {
-        GraphShape { nodes: 16, max_elements: 400, symbolic: true, control: true }
+        GraphShape { nodes: 16, max_elements: 400, symbolic: true, control: true, dtypes: Dtypes::All }
     }
 }
 
@@ -45,7 +65,7 @@ pub fn random_graph(rng: &mut Rng, shape: &GraphShape) -> Result<Graph> {
     let mut b = Builder::new("random");
     let mut pool = Vec::new();
     for i in 0..1 + rng.below(3) {
-        let ty = TensorType::new(input_dtype(rng), input_shape(rng, shape.symbolic));
+        let ty = TensorType::new(input_dtype(rng, shape.dtypes), input_shape(rng, shape.symbolic));
         pool.push(b.input(&format!("x{i}"), ty)?);
     }
     let n = Symbol::new("N");
@@ -78,8 +98,11 @@ pub fn random_graph(rng: &mut Rng, shape: &GraphShape) -> Result<Graph> {
     b.finish()
 }
 
-fn input_dtype(rng: &mut Rng) -> DType {
+fn input_dtype(rng: &mut Rng, dtypes: Dtypes) -> DType {
     const COMMON: [DType; 6] = [DType::F32, DType::F32, DType::F32, DType::I32, DType::F16, DType::Bool];
+    if dtypes == Dtypes::Basic {
+        return [DType::F32, DType::F32, DType::F32, DType::I32, DType::Bool][rng.below(5)];
+    }
     if rng.one_in(3) { DType::ALL[rng.below(DType::ALL.len())] } else { COMMON[rng.below(COMMON.len())] }
 }
 
@@ -146,15 +169,16 @@ impl Grow {
             plain[self.rng.below(plain.len())](self)
         };
         for v in added.into_iter().flatten() {
-            // Values that are too large for tests are left out of the pool, so nothing grows from them.
-            if self.small(v) {
+            // Values that are too large for tests, or of other dtypes, are left out of the pool: nothing grows from them.
+            if self.wanted(v) {
                 self.pool.push(v);
             }
         }
     }
 
-    fn small(&self, v: ValueId) -> bool {
+    fn wanted(&self, v: ValueId) -> bool {
         match self.b.ty(v) {
+            Type::Tensor(t) if !self.shape.dtypes.contain(t.dtype) => false,
             Type::Tensor(t) => t
                 .shape
                 .elements()
@@ -207,7 +231,7 @@ impl Grow {
     }
 
     fn cast(&mut self) -> Option<Vec<ValueId>> {
-        let to = input_dtype(&mut self.rng);
+        let to = input_dtype(&mut self.rng, self.shape.dtypes);
         let x = self.any()?;
         self.add(Op::Cast(Cast { to }), &[x])
     }
@@ -466,7 +490,7 @@ impl Grow {
         match self.rng.below(4) {
             0 => {
                 let axis = self.rng.below(shape.rank());
-                self.b.iota(input_dtype(&mut self.rng), shape, axis).ok().map(|v| vec![v])
+                self.b.iota(input_dtype(&mut self.rng, self.shape.dtypes), shape, axis).ok().map(|v| vec![v])
             }
             1 => {
                 let key = self.b.vector(&[self.rng.bits() as u32, 7u32]).ok()?;
@@ -478,7 +502,7 @@ impl Grow {
             }
             _ => {
                 let sizes = shape.as_const()?;
-                let dtype = input_dtype(&mut self.rng);
+                let dtype = input_dtype(&mut self.rng, self.shape.dtypes);
                 let tensor = random_tensor(&mut self.rng, dtype, &sizes, Elements::Wild).ok()?;
                 self.b.constant(tensor).ok().map(|v| vec![v])
             }

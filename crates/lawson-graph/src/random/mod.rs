@@ -5,7 +5,7 @@
 
 mod graph;
 
-pub use graph::{GraphShape, random_graph};
+pub use graph::{Dtypes, GraphShape, random_graph};
 
 use crate::dim::{Bindings, Facts, Symbol};
 use crate::dtype::{Class, DType};

@@ -12,7 +12,7 @@ use super::stride::{Access, Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Level, Role};
 use crate::expr::ExprId;
-use crate::schedule::{Directive, PackLayout, Tail};
+use crate::schedule::{Directive, PackLayout, Schedule, Tail};
 use crate::tree::{AccId, For, Kind, Node, Store};
 
 /// A tile of outputs: so many rows of so many vectors.
@@ -437,7 +437,11 @@ impl<'k> Chooser<'k> {
                     out.unroll.push(name);
                 }
             } else {
-                out.clip.push(name);
+                let clip = Directive::Clip { axis: name.clone() };
+                // Only where the rest of the step leaves the state as it is.
+                if Schedule(vec![clip]).apply(&mut self.kernel.clone()).is_ok() {
+                    out.clip.push(name);
+                }
             }
         }
         out

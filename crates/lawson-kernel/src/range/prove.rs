@@ -7,7 +7,7 @@
 use super::{Scope, Truth};
 use crate::expr::Condition;
 use crate::index::{Atom, Index};
-use crate::tree::{AxisId, Node};
+use crate::tree::Node;
 use lawson_graph::{Dim, Fact, Facts, Relation, Symbol};
 use std::collections::BTreeSet;
 
@@ -27,23 +27,14 @@ enum View {
 impl Scope<'_> {
     /// Whether `0 <= index < end` follows from the loops entered, the parameters' facts and these conditions; slower and
     /// stronger than [`Scope::within`]. Axes must not be negative, which the verifier sees to.
-    pub fn proves_within(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
-        let index = self.simplify(&self.kernel.resolve(index));
+    pub fn proves_within(&self, written: &Index, end: &Dim, given: &[Condition]) -> bool {
+        let index = self.simplify(&self.kernel.resolve(written));
         if self.within(&index, end) == Truth::Always {
             return true;
         }
-        match index.terms() {
-            // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
-            [(Atom::Mod(_, k), c)] if c.is(1) && index.offset().is(0) && k == end => return true,
-            // 0 <= x/k < end says 0 <= x < k·end.
-            [(Atom::Div(x, k), c)]
-                if c.is(1) && index.offset().is(0) && self.kernel.facts.is_nonnegative(k) =>
-            {
-                if self.proves_within(x, &(end.clone() * k.clone()), given) {
-                    return true;
-                }
-            }
-            _ => {}
+        let written = self.kernel.resolve(written);
+        if [&written, &index].into_iter().any(|i| self.proves_within_parts(i, end, given)) {
+            return true;
         }
         let by_facts = |view: View, prove: &dyn Fn(&Facts, &[Dim]) -> bool| {
             let Some(facts) = self.facts(given, view) else { return true };
@@ -51,8 +42,9 @@ impl Scope<'_> {
             prove(&facts, &[end.clone() - value.clone() - 1, value])
         };
         let by_loops = || {
-            let above = Index::constant(end.clone()) - 1 - index.clone();
-            [&above, &index].into_iter().all(|i| self.least_is_nonnegative(i, &self.bounds))
+            let scope = self.narrowed(given);
+            let (below, above) = (index.scaled(&Dim::from(-1)), index.clone() + 1 - end.clone());
+            scope.never_positive(&below) && scope.never_positive(&above)
         };
         // From what is cheap and often enough to what is not.
         by_facts(View::Plain, &all_nonnegative)
@@ -61,34 +53,40 @@ impl Scope<'_> {
             || by_facts(View::Strided, &|facts, values| self.prove_by_parts(facts, values))
     }
 
-    /// Whether an index is never negative in these loops: from the innermost outwards, each axis is replaced by the bound at
-    /// which the index is least. Any bound that holds will do, so of a minimum any member.
-    fn least_is_nonnegative(&self, index: &Index, loops: &[(AxisId, Index, Index, i64)]) -> bool {
-        let index = self.simplify(index);
-        if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
-            return true;
-        }
-        let Some(((axis, begin, end, step), outer)) = loops.split_last() else {
-            let (facts, values) = (&self.kernel.facts, [self.as_dim(&index, View::Plain)]);
-            return all_nonnegative(facts, &values) || self.prove_by_parts(facts, &values);
-        };
-        let along = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis)).map(|(_, c)| c.as_const());
-        let with = |c: i64, bound: Index| {
-            let replaced = index.clone() + (bound - Index::axis(*axis)) * c;
-            self.least_is_nonnegative(&replaced, outer)
-        };
-        match along {
-            None => self.least_is_nonnegative(&index, outer),
-            Some(None) => false,
-            Some(Some(c)) if c > 0 => {
-                let begins = members(begin, |a| if let Atom::Max(m) = a { Some(m) } else { None });
-                begins.into_iter().any(|begin| with(c, begin))
+    /// The same for an index that is one quotient or remainder, up to its sign and what is added: what stands inside says it.
+    fn proves_within_parts(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
+        let [(atom, c)] = index.terms() else { return false };
+        let offset = index.offset();
+        match atom {
+            // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
+            Atom::Mod(_, k) => c.is(1) && offset.is(0) && k == end,
+            // 0 <= x/k + r < end says 0 <= x + k·r < k·end, and so does r - x/k of k·r + k - 1 - x.
+            Atom::Div(x, k) if self.kernel.facts.is_nonnegative(k) => {
+                let moved = offset.clone() * k.clone();
+                let inside = match c.as_const() {
+                    // 0 <= c·q + r < end, where q < (end - r)/c rounded up, and not below 0.
+                    Some(c) if c > 1 => {
+                        let Some((r, end)) = offset.as_const().zip(end.as_const()).filter(|p| p.0 >= 0)
+                        else {
+                            return false;
+                        };
+                        let quotients = Dim::from((end - r + c - 1).div_euclid(c));
+                        return self.proves_within(&Index::atom(atom.clone()), &quotients, given);
+                    }
+                    Some(1) => (**x).clone() + moved,
+                    Some(-1) => Index::constant(moved + k.clone() - 1) - (**x).clone(),
+                    _ => return false,
+                };
+                self.proves_within(&inside, &(end.clone() * k.clone()), given)
             }
-            Some(Some(c)) => {
-                let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
-                upper_bounds(end).into_iter().any(|end| with(c, end - last))
-            }
+            Atom::Div(..) | Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => false,
         }
+    }
+
+    /// Whether an index over no axis, or one that holds them where they cannot be replaced, is never above 0.
+    pub(super) fn is_never_positive_by_facts(&self, index: &Index) -> bool {
+        let (facts, values) = (&self.kernel.facts, [self.as_dim(index, View::Plain) * -1]);
+        all_nonnegative(facts, &values) || index.as_dim().is_some() && self.prove_by_parts(facts, &values)
     }
 
     /// Whether an index is never negative, by the same means as [`Scope::proves_within`].
@@ -99,7 +97,7 @@ impl Scope<'_> {
         }
         let Some(facts) = self.facts(&[], View::Plain) else { return true };
         let values = [self.as_dim(&index, View::Plain)];
-        if all_nonnegative(&facts, &values) || self.least_is_nonnegative(&index, &self.bounds) {
+        if all_nonnegative(&facts, &values) || self.never_positive(&index.scaled(&Dim::from(-1))) {
             return true;
         }
         // Term by term.
@@ -235,25 +233,4 @@ fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
 
 fn all_nonnegative(facts: &Facts, values: &[Dim]) -> bool {
     values.iter().all(|v| facts.is_nonnegative(v))
-}
-
-/// Indices that are each at least as great as this one: members of minima, and `x` for `k·(x/k)`.
-pub(super) fn upper_bounds(index: &Index) -> Vec<Index> {
-    for (atom, c) in index.terms() {
-        let instead: Vec<Index> = match atom {
-            Atom::Min(members) if c.is(1) => members.clone(),
-            Atom::Div(x, k) if c == k && c.as_const().is_some_and(|c| c > 0) => {
-                let mut less = index.clone();
-                less.add_term(atom.clone(), c.clone() * -1);
-                let mut all = vec![index.clone()];
-                all.extend(upper_bounds(&(less + (**x).clone())));
-                return all;
-            }
-            _ => continue,
-        };
-        let mut rest = index.clone();
-        rest.add_term(atom.clone(), Dim::from(-1));
-        return instead.into_iter().flat_map(|m| upper_bounds(&(rest.clone() + m))).collect();
-    }
-    vec![index.clone()]
 }

@@ -5,13 +5,16 @@
 //! inside, differ by less than `|c|` times the loop's step. That is asked of every store against every other access of its
 //! buffer, itself included.
 //!
+//! Failing that, they touch different elements if in some dimension one stays below the other in all iterations, as the parts of
+//! a concatenation do.
+//!
 //! The parts of a split index (`e/8` and `e%8` in two dimensions) are put together first, because only `e` is of that form.
 
 use crate::BufferId;
 use crate::buffer::Role;
 use crate::expr::{Expr, ExprId};
 use crate::index::{Atom, Index};
-use crate::range::Scope;
+use crate::range::{Scope, Side};
 use crate::tree::{AxisId, For, Node};
 use lawson_graph::Dim;
 use std::collections::{HashMap, HashSet};
@@ -22,6 +25,8 @@ struct Access {
     writes: bool,
     /// For each dimension, and each index put together from several.
     lines: Vec<Option<Line>>,
+    /// For each dimension: what the index never goes below and never above in any iteration.
+    ends: Vec<[Vec<Index>; 2]>,
 }
 
 /// `outer + c·axis + inner`, with the range of the inner part.
@@ -46,7 +51,8 @@ pub(crate) fn conflict(
         return None;
     }
     let left = scope.enter(f);
-    let mut gather = Gather { axis: f.axis, inside: Vec::new(), accesses: Vec::new() };
+    let depth = scope.depth() - 1;
+    let mut gather = Gather { axis: f.axis, depth, inside: Vec::new(), accesses: Vec::new() };
     gather.nodes(scope, &f.body);
     scope.leave(left);
     let mut all = gather.accesses;
@@ -57,7 +63,9 @@ pub(crate) fn conflict(
     let scratch = |b: BufferId| matches!(kernel.buffer(b).role, Role::Scratch(_));
     all.retain(|a| !(scratch(a.buffer) && private(a.buffer) && written_first[&a.buffer]));
     all.iter().filter(|a| a.writes).find_map(|a| {
-        let meets = |b: &&Access| b.buffer == a.buffer && !apart(a, b, f.step);
+        let meets = |b: &&Access| {
+            b.buffer == a.buffer && !apart(a, b, f.step) && !below(scope, a, b) && !below(scope, b, a)
+        };
         all.iter().find(meets).map(|_| a.buffer)
     })
 }
@@ -74,8 +82,18 @@ fn apart(a: &Access, b: &Access, step: i64) -> bool {
     })
 }
 
+/// Whether in some dimension one access stays below another, whatever their iterations are.
+fn below(scope: &Scope<'_>, a: &Access, b: &Access) -> bool {
+    a.ends.iter().zip(&b.ends).any(|([_, most], [least, _])| {
+        let mut pairs = most.iter().flat_map(|m| least.iter().map(move |l| (m, l)));
+        pairs.any(|(m, l)| scope.never_positive(&scope.simplify(&(m.clone() - l.clone() + 1))))
+    })
+}
+
 struct Gather {
     axis: AxisId,
+    /// How many loops stand around the one over the axis.
+    depth: usize,
     inside: Vec<AxisId>,
     accesses: Vec<Access>,
 }
@@ -129,7 +147,9 @@ impl Gather {
         let index: Vec<Index> = index.iter().map(|i| scope.simplify(&kernel.resolve(i))).collect();
         let whole = put_together(&index);
         let lines = index.iter().chain(&whole).map(|i| self.line(scope, i)).collect();
-        self.accesses.push(Access { buffer, writes, lines });
+        let end = |i: &Index, side| scope.extremes(i, self.depth, side);
+        let ends = index.iter().map(|i| [end(i, Side::Low), end(i, Side::High)]).collect();
+        self.accesses.push(Access { buffer, writes, lines, ends });
     }
 
     /// An index as a line along the axis, if it is one.
