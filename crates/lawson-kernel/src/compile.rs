@@ -16,7 +16,7 @@ use lawson_graph::Place::Port;
 use lawson_graph::{Code, DType, Def, Dim, Error, Graph, Op, Result, Side, Type, ValueId};
 use std::collections::HashMap;
 
-/// The plan of a graph without composites.
+/// The plan of a graph, whose only composites may be those that [`partition`] takes.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
     // First, so that an operator that makes no tensor is named.
     let parts = partition(graph)?;

@@ -6,7 +6,7 @@
 //! of lowering itself. Chains of linear layers over common rows and attention are looked for by shape.
 
 use crate::group::Group;
-use crate::lower::{Lowered, lower};
+use crate::lower::{Blocks, Lowered, attention, lower};
 use lawson_graph::{Def, Graph, NodeId, Op, ValueId};
 use std::collections::{HashMap, HashSet};
 
@@ -19,15 +19,22 @@ enum Work {
     Reduce,
     /// Contractions, convolutions, windows: one a kernel.
     Heavy,
+    /// Composites: alone in a kernel of their own.
+    Alone,
 }
 
 fn work(op: &Op) -> Work {
     match op {
         Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => Work::Heavy,
         Op::Reduce(_) => Work::Reduce,
+        Op::Composite(_) => Work::Alone,
         _ => Work::Light,
     }
 }
+
+/// Queries and keys that attention treats together: scores, queries and sums of a block fit in the first-level cache for the
+/// usual depths.
+const ATTENTION: Blocks = Blocks { queries: 32, keys: 64 };
 
 /// A group with the kernel that it becomes.
 #[derive(Debug)]
@@ -49,7 +56,7 @@ struct Parts<'g> {
     free: Vec<bool>,
 }
 
-/// The groups of a graph without composites, in an order in which they can run.
+/// The groups of a graph, in an order in which they can run. Of composites only `attention` is taken.
 pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
     let mut p = Parts::new(graph);
     for n in graph.node_ids() {
@@ -136,6 +143,9 @@ impl<'g> Parts<'g> {
 
     /// Whether group `a`, which computes `v`, may be computed with group `b`, which uses it.
     fn may_join(&self, a: usize, b: usize, v: ValueId) -> bool {
+        if self.is_alone(a) || self.is_alone(b) {
+            return false;
+        }
         let ((heavy_a, reduce_a), (heavy_b, reduce_b)) = (self.work(a), self.work(b));
         // One heavy operator a kernel, and nothing before it but what is free: what it reads, it reads often.
         if heavy_b > 0 && (heavy_a + reduce_a > 0 || !self.is_view(a)) {
@@ -150,6 +160,10 @@ impl<'g> Parts<'g> {
             return false;
         }
         self.is_convex(a, b)
+    }
+
+    fn is_alone(&self, group: usize) -> bool {
+        self.members[group].iter().any(|n| work(&self.graph.node(*n).op) == Work::Alone)
     }
 
     /// Whether a group only moves elements.
@@ -235,7 +249,10 @@ impl<'g> Parts<'g> {
                 let group = self.group(&self.members[g]);
                 let lowered = match lowered.remove(&g) {
                     Some(l) => l,
-                    None => lower(self.graph, &group)?,
+                    None => match group.nodes.as_slice() {
+                        [n] if self.graph.node(*n).op.is_composite() => attention(self.graph, *n, ATTENTION)?,
+                        _ => lower(self.graph, &group)?,
+                    },
                 };
                 done.insert(g);
                 out.push(Part { group, lowered });

@@ -67,6 +67,12 @@ impl Pipeline {
     /// What `compile` runs on every graph: composites are used where they help, then decomposed; at the end only
     /// primitives are left, each in its simplest form.
     pub fn standard() -> Pipeline {
+        Pipeline::keeping(&[])
+    }
+
+    /// [`Pipeline::standard`] for a target that computes some composites as they are, given by their names: these are not
+    /// decomposed.
+    pub fn keeping(composites: &'static [&'static str]) -> Pipeline {
         use passes::{
             CommonSubexpressions, DeadCode, Decompose, FoldBatchNorm, FoldConstants, OrderOperands, Simplify,
         };
@@ -75,7 +81,7 @@ impl Pipeline {
             Arc::new(Simplify),
             Arc::new(FoldConstants::default()),
             Arc::new(FoldBatchNorm),
-            Arc::new(Decompose),
+            Arc::new(Decompose { keep: composites }),
             Arc::new(CommonSubexpressions),
             Arc::new(Simplify),
             Arc::new(DeadCode),

@@ -96,14 +96,23 @@ impl Program {
     pub fn compile(graph: Graph, options: &CompileOptions) -> Result<Program> {
         graph.verify()?;
         let (inputs, outputs) = signature(&graph);
-        let graph = match &options.passes {
-            Passes::None => graph,
-            Passes::Standard => Pipeline::standard().run(&graph)?,
-            Passes::Custom(pipeline) => pipeline.run(&graph)?,
-        };
-        let code = match options.target {
-            Target::Reference => Compiled::Reference,
-            Target::Cpu => Compiled::Cpu(CpuProgram::compile(&graph, options.team.clone())?),
+        let (graph, code) = match (options.target, &options.passes) {
+            (Target::Cpu, Passes::Standard) => {
+                let (graph, code) = CpuProgram::standard(&graph, options.team.clone())?;
+                (graph, Compiled::Cpu(code))
+            }
+            (target, passes) => {
+                let graph = match passes {
+                    Passes::None => graph,
+                    Passes::Standard => Pipeline::standard().run(&graph)?,
+                    Passes::Custom(pipeline) => pipeline.run(&graph)?,
+                };
+                let code = match target {
+                    Target::Reference => Compiled::Reference,
+                    Target::Cpu => Compiled::Cpu(CpuProgram::compile(&graph, options.team.clone())?),
+                };
+                (graph, code)
+            }
         };
         Ok(Program(Arc::new(Inner { graph, code, inputs, outputs })))
     }

@@ -69,8 +69,9 @@ impl<'k> Chooser<'k> {
             })
             .max_by_key(|(i, f)| (extent(f).unwrap_or(SOME_ROWS).min(64), *i))
             .map(|(i, _)| i);
-        let tile =
-            self.tile(extent(v), rows.map(|r| extent(n.loops[r])), &reads, v, rows.map(|r| n.loops[r]));
+        let others: Vec<usize> = (0..n.loops.len()).filter(|i| *i != vector && Some(*i) != rows).collect();
+        let shares = if position == Position::Root { other_shares(n, &others) } else { 8 };
+        let tile = self.tile(v, rows.map(|r| n.loops[r]), &reads, shares);
         self.lay_out(&reads, n, v, &summed, tile);
         self.order_sums(&reads, &summed, v);
         self.tiles(n, vector, rows, tile, position, &reads, &summed);
@@ -120,14 +121,8 @@ impl<'k> Chooser<'k> {
     }
 
     /// The tile for which the nest takes least.
-    fn tile(
-        &self,
-        columns: Option<i64>,
-        rows: Option<Option<i64>>,
-        reads: &[Access],
-        v: &For,
-        r: Option<&For>,
-    ) -> Tile {
+    fn tile(&self, v: &For, r: Option<&For>, reads: &[Access], others: i64) -> Tile {
+        let (columns, rows) = (extent(v), r.map(extent));
         let m = self.machine;
         let vectors = columns.map_or(64, |c| (c + m.lanes - 1) / m.lanes);
         // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
@@ -147,7 +142,9 @@ impl<'k> Chooser<'k> {
         let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
         for width in 1..=vectors.min(8) {
             for height in 1..=rows.unwrap_or(1).min(16) {
-                if !counted && height & (height - 1) != 0 {
+                let even = rows.is_some_and(|r| r % height == 0);
+                let shares = others * ((vectors + width - 1) / width);
+                if (!counted || !even && shares < 8) && height & (height - 1) != 0 {
                     continue;
                 }
                 let registers = height * width + by_vector * width + 1 + i64::from(by_both > 0);
@@ -288,6 +285,7 @@ impl<'k> Chooser<'k> {
         if let (Some(name), Some(r), Position::Root) = (&row_name, rows, position)
             && packed.is_empty()
             && !(guarded.peel && shares >= 8)
+            && !(extent(n.loops[r]).is_some_and(|c| c % tile.rows != 0) && shares >= 8)
         {
             let count = extent(n.loops[r]);
             let block = match count {

@@ -68,7 +68,9 @@ fn split_loop(
         return Err(format!("a tile of {factor} iterations is too large"));
     };
     let trips = trips(scope, &f);
-    if trips.divisible_by(scope, factor) {
+    // Tiles that cover are counted beforehand, also where the number of iterations is a multiple that is only known when running.
+    let counted = trips.constant.is_some() || *tail != Tail::Cover;
+    if counted && trips.divisible_by(scope, factor) {
         let (begin, end) = (f.begin.clone(), f.end.clone());
         return Ok(vec![nest(&f, axes, begin, end, reach, reach.into())]);
     }

@@ -8,9 +8,21 @@ use lawson_graph::{Code, Error, Graph, Op, Patch, Result};
 const NODES: usize = 1 << 18;
 const NODES_PER_NODE: usize = 256;
 
-/// Lowers every composite.
+/// Lowers composites: all of them ([`Decompose::ALL`]), or all but those that a target computes as they are.
 #[derive(Clone, Copy, Debug)]
-pub struct Decompose;
+pub struct Decompose {
+    /// The names of composites that stay.
+    pub keep: &'static [&'static str],
+}
+
+impl Decompose {
+    /// Keeps none.
+    pub const ALL: Decompose = Decompose { keep: &[] };
+
+    fn lowers(self, op: &Op) -> bool {
+        matches!(op, Op::Composite(c) if !self.keep.contains(&c.name()))
+    }
+}
 
 impl Pass for Decompose {
     fn name(&self) -> &'static str {
@@ -22,17 +34,17 @@ impl Pass for Decompose {
     }
 
     fn run(&self, graph: &Graph) -> Result<Option<Patch>> {
-        if !graph.nodes().iter().any(|n| n.op.is_composite()) {
+        if !graph.nodes().iter().any(|n| self.lowers(&n.op)) {
             return Ok(None);
         }
         let most = NODES + NODES_PER_NODE * graph.nodes().len();
         // Composites end of themselves, so that only what they leave is limited.
         rewrite_with(graph, usize::MAX, &mut |rw, node| match &node.op {
-            Op::Composite(c) if rw.added().len() > most => {
+            Op::Composite(c) if self.lowers(&node.op) && rw.added().len() > most => {
                 let message = format!("`{}` and others expand to more than {most} nodes", c.name());
                 Err(Error::new(Code::Budget, message).help("composites that call one another multiply"))
             }
-            Op::Composite(c) => c.clone().decompose(rw, &node.inputs).map(Some),
+            Op::Composite(c) if self.lowers(&node.op) => c.clone().decompose(rw, &node.inputs).map(Some),
             _ => Ok(None),
         })
     }

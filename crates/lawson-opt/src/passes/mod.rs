@@ -27,7 +27,7 @@ pub fn all() -> Vec<Arc<dyn Pass>> {
         Arc::new(Simplify),
         Arc::new(FoldConstants::default()),
         Arc::new(FoldBatchNorm),
-        Arc::new(Decompose),
+        Arc::new(Decompose::ALL),
         Arc::new(OrderOperands),
         Arc::new(CommonSubexpressions),
     ]

@@ -10,6 +10,7 @@ use lawson_cpu::executable::{Executable, Instance};
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, DType, Error, Graph, HostTensor, Place, Result, Side, Type, Value, interp};
 use lawson_kernel::Plan;
+use lawson_opt::Pipeline;
 use std::sync::Arc;
 
 /// Machine code and the threads that run it.
@@ -26,7 +27,26 @@ pub(crate) struct CpuSession {
     instance: Instance,
 }
 
+/// Composites that the kernel level lowers as they are, where it can.
+const KEPT: &[&str] = &["attention"];
+
 impl CpuProgram {
+    /// The graph after the standard passes, and its code. Composites of [`KEPT`] become kernels of their own; if one of
+    /// them cannot, all are decomposed.
+    pub(crate) fn standard(graph: &Graph, team: Option<Team>) -> Result<(Graph, CpuProgram)> {
+        let kept = Pipeline::keeping(KEPT).run(graph)?;
+        let has_composites = kept.nodes().iter().any(|n| n.op.is_composite());
+        match CpuProgram::compile(&kept, team.clone()) {
+            Ok(program) => Ok((kept, program)),
+            Err(e) if has_composites && e.code() == Code::NotLowered => {
+                let graph = Pipeline::standard().run(&kept)?;
+                let program = CpuProgram::compile(&graph, team)?;
+                Ok((graph, program))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
     pub(crate) fn compile(graph: &Graph, team: Option<Team>) -> Result<CpuProgram> {
         if let Some(feature) = lawson_cpu::host::missing_feature() {
             let message = format!("the CPU target needs {feature}, which this processor does not have");
