@@ -504,8 +504,6 @@ pub struct Program {
     pub body: Vec<Item>,
     /// What the argument table holds, word by word.
     pub words: Vec<Word>,
-    /// Where each scratch buffer begins in the member's scratch, in bytes.
-    pub scratch: Vec<(lawson_kernel::BufferId, usize)>,
     /// How many bytes of scratch a member needs.
     pub scratch_bytes: usize,
     /// How many iterations the parallel loops have in all; 1 if there are none.

@@ -137,7 +137,6 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         classes: l.classes,
         body,
         words: l.words,
-        scratch: l.scratch,
         scratch_bytes: l.scratch_bytes,
         parallel: l.parallel,
         entry: l.entry,
