@@ -146,10 +146,7 @@ impl Planner<'_> {
             return Ok(*s);
         }
         match self.graph.value(v).def {
-            Def::Input(n) => {
-                let slot = self.add(v, Place::Input(n as usize))?;
-                Ok(slot)
-            }
+            Def::Input(n) => self.add(v, Place::Input(n)),
             Def::Node(..) => Err(Error::internal("a value is read before it is computed")),
         }
     }
