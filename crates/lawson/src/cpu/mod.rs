@@ -67,6 +67,7 @@ fn has_composites(graph: &Graph) -> bool {
 
 /// Whether a run took place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(all(unix, target_arch = "x86_64")), allow(dead_code))]
 pub(crate) enum Ran {
     Yes,
     /// Some view is not contiguous; the caller must copy.
