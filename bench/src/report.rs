@@ -5,6 +5,7 @@
 
 use crate::Failure;
 use crate::case::{Case, Work};
+use crate::limits::Limit;
 use crate::measure::{Bench, Effort, Timed};
 use serde_json::json;
 
@@ -55,6 +56,42 @@ impl Options {
     /// Whether a case of this name is wanted.
     pub fn wants(&self, name: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|f| name.contains(f.as_str()))
+    }
+
+    /// Whether only names are wanted.
+    pub fn lists(&self) -> bool {
+        self.form == Form::List
+    }
+
+    /// Whether JSON is wanted.
+    pub fn wants_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// How many blocks.
+    pub fn blocks(&self) -> usize {
+        self.effort.blocks
+    }
+
+    /// Measures and prints limits.
+    pub fn limits(&self, limits: impl Iterator<Item = (String, Limit)>) -> Result<(), Failure> {
+        let mut bench = Bench::new(&self.threads, self.effort)?;
+        for (name, limit) in limits.filter(|(name, _)| self.wants(name)) {
+            let unit = match limit {
+                Limit::Fma => "GFLOP/s",
+                Limit::Read(_) | Limit::Triad => "GB/s",
+            };
+            let rates = bench.limit(limit)?;
+            match self.form {
+                Form::List => println!("{name}"),
+                Form::Json => println!("{}", json!({ "limit": name, "unit": unit, "by_threads": rates })),
+                Form::Table => {
+                    let all = rates.iter().map(|(n, r)| format!("{:>10.1} at {n}", r / 1e9));
+                    println!("{name:<24} {} {unit}", all.collect::<Vec<_>>().join(","));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Times cases one after another and prints each as soon as it is done. One that fails, by not compiling or by wrong

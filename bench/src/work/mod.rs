@@ -1,7 +1,10 @@
 //! The programs that are timed, by family: each function gives [`Case`](crate::case::Case)s.
 
+pub mod attention;
 pub mod convolution;
+pub mod elementwise;
 pub mod matmul;
+pub mod network;
 
 use lawson::graph::{Builder, Shape, Type, ValueId};
 use lawson::{DType, HostTensor, Result};

@@ -1,4 +1,8 @@
 //! From a graph to a plan: groups, kernels, schedules, buffers.
+//!
+//! In: a graph after its passes, without composites, and the machine model. Out: a [`Plan`] for all sizes that the graph's
+//! facts allow, or an error that names the operator or the port that no kernel takes. Kernels that are the same but for names
+//! are scheduled once. Read `plan.rs` next.
 
 use crate::buffer::{BufferId, Layout};
 use crate::build::{for_each, store};
@@ -14,8 +18,9 @@ use std::collections::HashMap;
 
 /// The plan of a graph, whose only composites may be those that [`partition`] takes.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
-    check_ports(graph)?;
+    // First, so that an operator that makes no tensor is named.
     let parts = partition(graph)?;
+    check_ports(graph)?;
     plan(graph, parts.into_iter().map(|p| p.lowered), machine)
 }
 
@@ -141,10 +146,7 @@ impl Planner<'_> {
             return Ok(*s);
         }
         match self.graph.value(v).def {
-            Def::Input(n) => {
-                let slot = self.add(v, Place::Input(n))?;
-                Ok(slot)
-            }
+            Def::Input(n) => self.add(v, Place::Input(n)),
             Def::Node(..) => Err(Error::internal("a value is read before it is computed")),
         }
     }

@@ -5,7 +5,7 @@
 //! A [`Kernel`] is a tree of loops with stages at the leaves (`tree.rs`); stages compute scalar expressions
 //! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`). Graphs become kernels by
 //! [`lower`], in groups that [`partition`] finds; a [`Schedule`] says how a kernel is executed, and [`choose`] finds one
-//! from the [`machine`] model. [`compile`] puts these together into a [`Plan`]. [`verify`] checks kernels, [`eval`] runs them
+//! from the [`machine`] model. [`compile`] puts these together into a [`Plan`]. [`verify()`] checks kernels, [`eval`] runs them
 //! slowly, [`Kernel::parse`] reads them and `Display` prints them.
 
 pub mod buffer;

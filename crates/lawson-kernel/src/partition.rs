@@ -34,7 +34,7 @@ fn work(op: &Op) -> Work {
 
 /// Queries and keys that attention treats together: scores, queries and sums of a block fit in the first-level cache for the
 /// usual depths.
-const ATTENTION: Blocks = Blocks { queries: 32, keys: 64 };
+const ATTENTION: Blocks = Blocks { queries: 64, keys: 256 };
 
 /// A group with the kernel that it becomes.
 #[derive(Debug)]

@@ -110,7 +110,7 @@ fn what_attention_feeds_and_is_fed_by_is_computed_beside_it() {
 #[test]
 fn what_has_no_kernel_of_its_own_is_decomposed() {
     let inputs = "%q: f32[1, 2, S, D], %k: f32[1, 2, S, D], %v: f32[1, 2, S, D]";
-    let graph = attention(inputs, "%q, %k, %v", "f32[1, 2, S, D]", "");
+    let graph = attention(inputs, "%q, %k, %v", "f32[1, 2, S, D]", "{scale = 0.5}");
     check(&graph, &[("S", 9), ("D", 7)]);
     if has_avx512() {
         assert!(compiled(&graph, 1).graph().nodes().iter().all(|n| !n.op.is_composite()));

@@ -4,20 +4,18 @@
 //! Comes in: a graph before the passes. Goes out: kernels in their text form, under comments that say which steps launch
 //! them, how they were scheduled and what was spilled; the plan; the instructions.
 
-use super::pipeline;
 use crate::args::ShowArgs;
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
-use lawson::cpu::{Emitted, Listing, Unsupported, emit, machine};
+use lawson::cpu::{Emitted, Listing, Unsupported, emit, plan};
 use lawson::graph::{Bindings, Dim, Graph};
-use lawson::kernel::{Barrier, Bound, Plan, compile};
+use lawson::kernel::{Barrier, Bound, Plan};
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let graph = pipeline("standard")?.run(graph)?;
-    let plan = compile::compile(&graph, &machine())?;
+    let (graph, plan) = plan(graph)?;
     let bound = bind(&graph, &plan, args)?;
     let code: Vec<std::result::Result<Emitted, Unsupported>> =
         plan.kernels.iter().map(|k| emit(k, Listing::On)).collect();

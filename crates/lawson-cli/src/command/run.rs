@@ -51,7 +51,11 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
 }
 
 fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
-    let passes = Passes::Custom(pipeline(&args.passes)?);
+    // Which passes are standard is the target's business.
+    let passes = match args.passes.as_str() {
+        "standard" => Passes::Standard,
+        list => Passes::Custom(pipeline(list)?),
+    };
     let (target, team) = match (args.target, args.threads) {
         (Target::Reference, None) => (lawson::Target::Reference, None),
         (Target::Reference, Some(_)) => {

@@ -13,10 +13,13 @@ mod elementwise;
 mod stride;
 
 use crate::buffer::{BufferId, Layout, Role};
+use crate::index::Index;
 use crate::machine::Machine;
+use crate::range::Scope;
 use crate::schedule::{Directive, Schedule, Tail};
-use crate::tree::{For, Kernel, Kind, Node};
+use crate::tree::{AxisId, For, Kernel, Kind, Node};
 use lawson_graph::Result;
+use stride::{Stride, loads, stride};
 
 /// What was chosen.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +56,7 @@ enum Position {
 /// Chooses a schedule and applies it.
 pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Result<Choice> {
     unique_names(kernel);
+    normalise(kernel);
     let choice = {
         let mut c = Chooser { kernel, machine, freedom, choice: Choice::default() };
         c.nodes(&kernel.body, Position::Root);
@@ -72,6 +76,75 @@ pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Resu
         }
     }
     Ok(Choice { schedule: Schedule(applied), layouts })
+}
+
+/// Every loop begins at 0, and its bounds are as simple as the loops around it allow.
+fn normalise(kernel: &mut Kernel) {
+    fn walk(scope: &mut Scope<'_>, nodes: &mut [Node], moved: &mut Vec<(AxisId, Index)>) {
+        for node in nodes {
+            match node {
+                Node::For(f) => {
+                    let kernel = scope.kernel();
+                    f.begin = scope.simplify(&kernel.resolve(&f.begin));
+                    f.end = scope.simplify(&kernel.resolve(&f.end));
+                    let left = scope.enter(f);
+                    walk(scope, &mut f.body, moved);
+                    scope.leave(left);
+                    let twice = moved.iter().any(|(a, _)| *a == f.axis);
+                    if !f.begin.is(0) && f.step == 1 && f.kind == Kind::Serial && !twice {
+                        moved.push((f.axis, f.begin.clone()));
+                    }
+                }
+                Node::Accumulate { body, .. } => walk(scope, body, moved),
+                Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => {}
+            }
+        }
+    }
+    fn shift(nodes: &mut [Node], axis: AxisId, to: AxisId, by: &Index) {
+        for node in nodes {
+            match node {
+                Node::For(f) => {
+                    if f.axis == axis {
+                        f.axis = to;
+                        f.end = f.end.clone() - by.clone();
+                        f.begin = 0.into();
+                    }
+                    shift(&mut f.body, axis, to, by);
+                }
+                Node::Accumulate { body, .. } => shift(body, axis, to, by),
+                Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => {}
+            }
+        }
+    }
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut moved = Vec::new();
+    walk(&mut Scope::new(kernel), &mut body, &mut moved);
+    // An axis of several loops has no one begin.
+    let loops = |nodes: &[Node], axis: AxisId| {
+        fn count(nodes: &[Node], axis: AxisId) -> usize {
+            nodes
+                .iter()
+                .map(|n| match n {
+                    Node::For(f) => usize::from(f.axis == axis) + count(&f.body, axis),
+                    Node::Accumulate { body, .. } => count(body, axis),
+                    _ => 0,
+                })
+                .sum()
+        }
+        count(nodes, axis)
+    };
+    for (axis, begin) in moved {
+        if loops(&body, axis) != 1 {
+            continue;
+        }
+        let name = format!("{}_from0", kernel.axis(axis).name);
+        let to = kernel.add_axis(name);
+        kernel.axes[axis.0 as usize].derived = Some(begin.clone() + Index::axis(to));
+        shift(&mut body, axis, to, &begin);
+    }
+    // What loops begin with is gone from the bounds of those inside them.
+    walk(&mut Scope::new(kernel), &mut body, &mut Vec::new());
+    kernel.body = body;
 }
 
 /// Directives speak of axes by their names.
@@ -162,7 +235,48 @@ impl<'k> Chooser<'k> {
                 }
             }
         }
+        if let Some(f) = n.loops.last()
+            && position == Position::Inside
+            && self.is_column(f)
+        {
+            let (name, known) = (self.name(f), extent(f));
+            return self.vectorise(&name, known, self.machine.lanes);
+        }
         self.nodes(n.body, Position::Inside);
+    }
+
+    /// Whether everything inside a loop lies side by side along it, or does not move: its iterations can be lanes.
+    fn is_column(&self, f: &For) -> bool {
+        let mut values = Vec::new();
+        let mut fits = f.begin.is(0) && f.step == 1 && extent(f).is_none_or(|e| e >= 8);
+        let mut stores = 0;
+        let mut stack: Vec<&Node> = f.body.iter().collect();
+        while let Some(node) = stack.pop() {
+            match node {
+                Node::For(inner) => {
+                    fits &= !inner.begin.mentions(f.axis) && !inner.end.mentions(f.axis);
+                    stack.extend(&inner.body);
+                }
+                Node::Accumulate { acc, body } => {
+                    values.extend(self.kernel.acc(*acc).state.iter().map(|s| s.init));
+                    stack.extend(body);
+                }
+                Node::Step { values: v, .. } => values.extend(v),
+                Node::Store(s) => {
+                    let offset = self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+                    fits &= stride(&offset, f.axis) == Stride::Known(1);
+                    stores += 1;
+                    values.push(s.value);
+                }
+                Node::Prefetch { .. } => {}
+            }
+        }
+        let reads = loads(self.kernel, &values);
+        let along = |r: &stride::Access| {
+            matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1))
+                && r.guard.iter().all(|g| stride(g, f.axis) != Stride::Uneven)
+        };
+        fits && stores > 0 && reads.iter().all(along)
     }
 
     /// Whether stores to a buffer are best made past the caches: the outputs do not fit in them.

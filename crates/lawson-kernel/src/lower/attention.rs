@@ -270,10 +270,12 @@ impl Emit {
             };
         }
         if let (Some(offset), Diagonal::On) = (&self.causal, diagonal) {
-            let last_seen = self.first.clone() + q + offset.clone();
-            let last_seen = self.k.add(Expr::Index(last_seen, DType::I64));
-            let key = self.k.add(Expr::Index(Index::axis(t), DType::I64));
-            let seen = self.k.compare(CompareKind::Le, key, last_seen);
+            // Query `first + q` sees key `t` if `t <= first + q + offset`. Keys of this loop are seen by the last query of a
+            // whole block, so that what `q` is compared with is less than a block, and 32 bits hold it.
+            let first_to_see = (Index::axis(t) - self.first.clone() - offset.clone()).max(Index::from(0));
+            let first_to_see = self.k.add(Expr::Index(first_to_see, DType::I32));
+            let query = self.k.add(Expr::Index(Index::axis(q), DType::I32));
+            let seen = self.k.compare(CompareKind::Ge, query, first_to_see);
             score = self.k.add(Expr::Select(seen, score, hidden));
         }
         let put = store(self.scores, vec![Index::axis(t) - block.clone(), Index::axis(q)], score);

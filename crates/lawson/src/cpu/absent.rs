@@ -14,9 +14,17 @@ pub(crate) enum CpuProgram {}
 pub(crate) enum CpuSession {}
 
 impl CpuProgram {
+    pub(crate) fn standard(graph: &Graph, team: Option<Team>) -> Result<(Graph, CpuProgram)> {
+        CpuProgram::compile(graph, team).map(|program| (graph.clone(), program))
+    }
+
     pub(crate) fn compile(_graph: &Graph, _team: Option<Team>) -> Result<CpuProgram> {
         Err(Error::new(Code::NotLowered, "the CPU target runs on x86-64 under Unix only")
             .help("compile for the reference target"))
+    }
+
+    pub(crate) fn standard(graph: &Graph, team: Option<Team>) -> Result<(Graph, CpuProgram)> {
+        CpuProgram::compile(graph, team).map(|program| (graph.clone(), program))
     }
 
     pub(crate) fn plan(&self) -> &Plan {

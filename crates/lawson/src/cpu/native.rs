@@ -10,7 +10,6 @@ use lawson_cpu::executable::{Executable, Instance};
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, DType, Error, Graph, HostTensor, Place, Result, Side, Type, Value, interp};
 use lawson_kernel::Plan;
-use lawson_opt::Pipeline;
 use std::sync::Arc;
 
 /// Machine code and the threads that run it.
@@ -27,24 +26,10 @@ pub(crate) struct CpuSession {
     instance: Instance,
 }
 
-/// Composites that the kernel level lowers as they are, where it can.
-const KEPT: &[&str] = &["attention"];
-
 impl CpuProgram {
-    /// The graph after the standard passes, and its code. Composites of [`KEPT`] become kernels of their own; if one of
-    /// them cannot, all are decomposed.
+    /// The graph after the standard passes of this target, and its code.
     pub(crate) fn standard(graph: &Graph, team: Option<Team>) -> Result<(Graph, CpuProgram)> {
-        let kept = Pipeline::keeping(KEPT).run(graph)?;
-        let has_composites = kept.nodes().iter().any(|n| n.op.is_composite());
-        match CpuProgram::compile(&kept, team.clone()) {
-            Ok(program) => Ok((kept, program)),
-            Err(e) if has_composites && e.code() == Code::NotLowered => {
-                let graph = Pipeline::standard().run(&kept)?;
-                let program = CpuProgram::compile(&graph, team)?;
-                Ok((graph, program))
-            }
-            Err(e) => Err(e),
-        }
+        super::standard(graph, |graph| CpuProgram::compile(graph, team.clone()))
     }
 
     pub(crate) fn compile(graph: &Graph, team: Option<Team>) -> Result<CpuProgram> {
