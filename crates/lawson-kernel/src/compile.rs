@@ -6,12 +6,13 @@
 
 use crate::buffer::{BufferId, Layout};
 use crate::build::{for_each, store};
-use crate::choose::{Freedom, choose};
+use crate::choose::{Choice, Freedom, choose};
 use crate::lower::Lowered;
 use crate::machine::Machine;
 use crate::partition::partition;
 use crate::plan::{Place, Plan, PlanBuffer, Slot};
 use crate::tree::Kernel;
+use crate::verify::verify;
 use lawson_graph::Place::Port;
 use lawson_graph::{Code, DType, Def, Dim, Error, Graph, Op, Result, Side, Type, ValueId};
 use std::collections::HashMap;
@@ -100,9 +101,13 @@ impl Planner<'_> {
             Some(n) => n,
             None => {
                 let mut scheduled = kernel.clone();
-                let choice = choose(&mut scheduled, self.machine, &Freedom { constants: constants.clone() })?;
-                if cfg!(debug_assertions) {
-                    crate::verify::verify(&scheduled).map_err(|e| e.help(scheduled.to_string()))?;
+                let freedom = Freedom { constants: constants.clone() };
+                let mut choice = choose(&mut scheduled, self.machine, &freedom)?;
+                // Machine code checks nothing when it runs: what cannot be proven is not emitted. A schedule that is beyond the
+                // proofs gives way to the plain loops.
+                if verify(&scheduled).is_err() {
+                    verify(&kernel)?;
+                    (scheduled, choice) = (kernel.clone(), Choice::default());
                 }
                 let n = self.plan.add_kernel(scheduled, choice.schedule);
                 self.known.push((kernel, constants, n));
@@ -189,6 +194,7 @@ impl Planner<'_> {
             let value = k.load(x, vec![i.into()]);
             k.body = vec![for_each(i, count.clone(), vec![store(y, vec![i.into()], value)])];
             let choice = choose(&mut k, self.machine, &Freedom::default())?;
+            verify(&k)?;
             let layout = k.buffers[0].layout.clone();
             let number = self.plan.add_kernel(k, choice.schedule);
             let from = self.read(output.value, layout, number, 0)?;

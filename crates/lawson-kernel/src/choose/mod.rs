@@ -91,7 +91,8 @@ fn normalise(kernel: &mut Kernel) {
                     walk(scope, &mut f.body, moved);
                     scope.leave(left);
                     let twice = moved.iter().any(|(a, _)| *a == f.axis);
-                    if !f.begin.is(0) && f.step == 1 && f.kind == Kind::Serial && !twice {
+                    let counted = scope.simplify(&(f.end.clone() - f.begin.clone())).as_const().is_some();
+                    if !f.begin.is(0) && counted && f.step == 1 && f.kind == Kind::Serial && !twice {
                         moved.push((f.axis, f.begin.clone()));
                     }
                 }
