@@ -94,6 +94,21 @@ def convolutions(case, consts, x):
     ]
 
 
+def products(case, consts):
+    """The ways in which PyTorch offers a product with constant weights: plain, and packed for MKL and for oneDNN."""
+    import torch
+    from cases import torch_function
+
+    rows, w, b = case.sizes[0], consts["w"].t().contiguous(), consts["b"]
+    for_mkl = torch.ops.mkl._mkl_reorder_linear_weight(w, rows)
+    for_onednn = torch.ops.mkldnn._reorder_linear_weight(w, rows)
+    return [
+        torch_function(case, consts),
+        lambda x: torch.ops.mkl._mkl_linear(x, for_mkl, w, b, rows).relu_(),
+        lambda x: torch.ops.mkldnn._linear_pointwise(x, for_onednn, b, "relu", [], ""),
+    ]
+
+
 def fastest(functions, arguments):
     """The function whose fastest run is the fastest."""
     import torch
@@ -125,6 +140,8 @@ def torch_peer(inputs, compiled):
         consts["w"] = consts["w"].contiguous(memory_format=torch.channels_last)
         if not compiled:
             function = fastest(convolutions(case, consts, arguments[0]), arguments)
+    if case.family == "matmul-constant" and not compiled:
+        function = fastest(products(case, consts), arguments)
     if compiled:
         import torch._inductor.config as config
 
