@@ -8,7 +8,8 @@ use crate::limits::Limit;
 use lawson::graph::{Graph, interp};
 use lawson::opt::Pipeline;
 use lawson::{
-    CompileOptions, Error, HostTensor, Program, Session, Target, Team, TensorView, TensorViewMut, Value,
+    CompileOptions, Error, HostTensor, Passes, Program, Session, Target, Team, TensorView, TensorViewMut,
+    Value,
 };
 use lawson_cpu::memory::Memory;
 
@@ -33,6 +34,8 @@ pub struct Problem {
     pub inputs: Vec<HostTensor>,
     /// What the first graph's first output must be.
     pub check: Check,
+    /// What is done to the graphs before they are compiled.
+    pub passes: Passes,
 }
 
 /// What a run counts for.
@@ -113,7 +116,7 @@ impl Problem {
     pub fn instances(&self, team: &Team, oracle: &Oracle) -> Result<Vec<Instance>, Failure> {
         let mut all = Vec::with_capacity(self.graphs.len());
         for graph in &self.graphs {
-            all.push(Instance::new(graph.clone(), &self.inputs, team)?);
+            all.push(Instance::new(graph.clone(), &self.inputs, team, &self.passes)?);
         }
         for one in &mut all {
             one.run()?;
@@ -134,9 +137,9 @@ impl Port {
 }
 
 impl Instance {
-    fn new(graph: Graph, inputs: &[HostTensor], team: &Team) -> Result<Instance, Failure> {
-        let options =
-            CompileOptions { target: Target::Cpu, team: Some(team.clone()), ..CompileOptions::default() };
+    fn new(graph: Graph, inputs: &[HostTensor], team: &Team, passes: &Passes) -> Result<Instance, Failure> {
+        let passes = passes.clone();
+        let options = CompileOptions { target: Target::Cpu, team: Some(team.clone()), passes };
         let program = Program::compile(graph, &options)?;
         let mut session = program.session();
         let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();

@@ -3,6 +3,7 @@
 use super::{cut, input, random};
 use crate::Failure;
 use crate::case::{Case, Check, Expected, Problem, Work};
+use lawson::Passes;
 use lawson::graph::{Builder, Causal, Graph};
 use lawson::{HostTensor, Result};
 
@@ -32,7 +33,12 @@ fn problem(tokens: usize, causal: Causal) -> std::result::Result<Problem, Failur
     ];
     let expected = Expected::Graph(Box::new(graph(&small, causal)?), small.to_vec());
     let graphs = vec![graph(&inputs, causal)?];
-    Ok(Problem { graphs, inputs: inputs.to_vec(), check: Check { start: start.to_vec(), expected } })
+    Ok(Problem {
+        passes: Passes::Standard,
+        graphs,
+        inputs: inputs.to_vec(),
+        check: Check { start: start.to_vec(), expected },
+    })
 }
 
 /// With and without a causal mask. Operations count as they are without one for half of the scores under a mask.

@@ -6,6 +6,7 @@
 use super::{bias_relu, cut, input, random};
 use crate::Failure;
 use crate::case::{Case, Check, Expected, Problem, Work};
+use lawson::Passes;
 use lawson::graph::op::Convolve;
 use lawson::graph::{Builder, Dim, Graph, Op, ValueId};
 use lawson::{HostTensor, Result};
@@ -129,6 +130,7 @@ impl Conv {
         let small_weights = cut(&weights, &[from, 0, 0, 0], &small.weights())?;
         let small_graph = small.graph(&small_x, small_weights, cut(&bias, &[from], &[kept])?)?;
         Ok(Problem {
+            passes: Passes::Standard,
             graphs: vec![self.graph(&x, weights, bias)?],
             inputs: vec![x],
             check: Check {

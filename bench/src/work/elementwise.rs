@@ -7,6 +7,7 @@ use super::{cut, input, random};
 use crate::Failure;
 use crate::case::{Case, Check, Expected, Problem, Work};
 use crate::limits::Limit;
+use lawson::Passes;
 use lawson::graph::{Builder, Graph, ValueId};
 use lawson::{HostTensor, Result};
 
@@ -112,7 +113,12 @@ impl Rows {
         }
         let expected = Expected::Graph(Box::new(self.graph(&small)?), small);
         let graphs = vec![self.graph(&inputs)?];
-        Ok(Problem { graphs, inputs, check: Check { start: start.to_vec(), expected } })
+        Ok(Problem {
+            passes: Passes::Standard,
+            graphs,
+            inputs,
+            check: Check { start: start.to_vec(), expected },
+        })
     }
 
     fn case(self, name: &str, rows: usize, columns: usize) -> Case {

@@ -4,6 +4,7 @@ use super::{bias_relu, cut, input, random};
 use crate::Failure;
 use crate::case::{Case, Check, Expected, Problem, Work};
 use crate::limits::Limit;
+use lawson::Passes;
 use lawson::graph::{Builder, Graph};
 use lawson::{HostTensor, Result};
 
@@ -76,7 +77,12 @@ fn problem(
         Weights::Constant => vec![x],
         Weights::RunTime => vec![x, first, bias],
     };
-    Ok(Problem { graphs, inputs, check: Check { start: vec![m - rows, 0], expected } })
+    Ok(Problem {
+        passes: Passes::Standard,
+        graphs,
+        inputs,
+        check: Check { start: vec![m - rows, 0], expected },
+    })
 }
 
 fn flops(s: Sizes) -> Work {

@@ -187,6 +187,10 @@ impl Planner<'_> {
                 return Err(Error::internal("a buffer for what is not a tensor"));
             };
             let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
+            if ty.dtype == DType::Str {
+                let message = format!("the output `{}` is text, which no kernel computes on", output.name);
+                return Err(Error::new(Code::NotLowered, message));
+            }
             let mut k = Kernel::new("copy", self.graph.facts().clone());
             let x = k.input("x", ty.dtype, std::slice::from_ref(&count));
             let y = k.output("y", ty.dtype, std::slice::from_ref(&count));

@@ -92,7 +92,12 @@ impl<'k> Lowering<'k> {
                         dst
                     }
                 };
+                // Lanes have 32 bits: an index of 64 is one of 32 where it is known to fit.
+                let (lo, hi) = self.scope.interval(&index);
+                let fits = lo.is_some_and(|v| v >= i64::from(i32::MIN))
+                    && hi.is_some_and(|v| v <= i64::from(i32::MAX));
                 match dtype {
+                    DType::I64 if fits => Ok(lanes),
                     DType::I32 | DType::U32 => Ok(lanes),
                     DType::F32 => self.vec2(Vec2::Cvtdq2ps, lanes, depth),
                     _ => Err(Unsupported::new(format!("an index as {dtype}"))),
@@ -146,6 +151,7 @@ impl<'k> Lowering<'k> {
         let bits = match (s.dtype, s.as_f64(), s.as_i64()) {
             (DType::F32, Some(v), _) => (v as f32).to_bits(),
             (DType::I32 | DType::U32, _, Some(v)) => v as u32,
+            (DType::I64, _, Some(v)) if i32::try_from(v).is_ok() => v as u32,
             (DType::Bool, _, Some(v)) => {
                 let dst = self.fresh(Class::Mask);
                 self.emit(0, Op::MaskConst { dst, bits: if v != 0 { u16::MAX } else { 0 } });
@@ -443,7 +449,7 @@ impl<'k> Lowering<'k> {
                 };
                 self.emit(depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a: x, b: Src::Reg(y), predicate });
             }
-            DType::I32 | DType::U32 => {
+            DType::I32 | DType::U32 | DType::I64 => {
                 let predicate = match kind {
                     CompareKind::Eq => IntPredicate::Eq,
                     CompareKind::Ne => IntPredicate::Ne,
@@ -453,7 +459,7 @@ impl<'k> Lowering<'k> {
                     CompareKind::Ge => IntPredicate::Ge,
                     _ => return Err(unknown()),
                 };
-                let op = if dtype == DType::I32 { CmpInt::Pcmpd } else { CmpInt::Pcmpud };
+                let op = if dtype == DType::U32 { CmpInt::Pcmpud } else { CmpInt::Pcmpd };
                 self.emit(depth, Op::CmpInt { op, dst, a: x, b: Src::Reg(y), predicate });
             }
             DType::Bool => {
@@ -505,7 +511,8 @@ impl<'k> Lowering<'k> {
                 let one = self.bits(if to == DType::F32 { 1f32.to_bits() } else { 1 });
                 self.select(value, one, zero, to, depth)
             }
-            (DType::I32, DType::F32) => self.vec2(Vec2::Cvtdq2ps, value, depth),
+            (DType::I32 | DType::I64, DType::F32) => self.vec2(Vec2::Cvtdq2ps, value, depth),
+            (DType::I64, DType::I32) => Ok(value),
             (DType::U32, DType::F32) => self.vec2(Vec2::Cvtudq2ps, value, depth),
             (DType::I32, DType::U32) | (DType::U32, DType::I32) => Ok(value),
             (DType::F32 | DType::I32 | DType::U32, DType::Bool) => {

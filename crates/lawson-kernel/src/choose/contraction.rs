@@ -97,14 +97,19 @@ impl<'k> Chooser<'k> {
                     Stride::None | Stride::Uneven => possible = false,
                 }
                 for r in loads(self.kernel, &[s.value]) {
+                    let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
+                    possible &=
+                        !narrow || matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1));
                     possible &= stride(&r.offset, f.axis) != Stride::Uneven;
                     possible &= r.guard.iter().all(|g| stride(g, f.axis) != Stride::Uneven);
                 }
             }
             for r in reads {
+                let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
                 match stride(&r.offset, f.axis) {
                     Stride::Known(1) => score += 4,
                     Stride::None => {}
+                    _ if narrow => possible = false,
                     Stride::Known(_) | Stride::Unknown if free(r) => score += 3,
                     // One element a lane, in the innermost loop.
                     Stride::Known(_) | Stride::Unknown => score -= 20,
@@ -474,6 +479,10 @@ impl<'k> Chooser<'k> {
         let Some((summed, values, stages)) = Self::visited(body, acc) else {
             return self.nodes(body, Position::Inside);
         };
+        // Lanes of a mask do not merge.
+        if self.kernel.acc(acc).state.iter().any(|s| s.dtype.bits() != 32) {
+            return;
+        }
         let reads = loads(self.kernel, &values);
         let written = |s: &&Store| self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
         let writes: Vec<_> = stages.iter().map(written).collect();

@@ -23,16 +23,21 @@ impl<'k> Chooser<'k> {
             let mut score = 0i64;
             for s in &stores {
                 let offset = self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+                let narrow = self.kernel.buffer(s.buffer).dtype.bits() != 32;
                 match stride(&offset, axis) {
                     Stride::Known(1) => score += 8,
                     Stride::None | Stride::Uneven => return i64::MIN,
+                    _ if narrow => return i64::MIN,
                     Stride::Known(_) | Stride::Unknown => score -= 8,
                 }
             }
             for r in &reads {
+                let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
                 match stride(&r.offset, axis) {
                     Stride::Known(1) => score += 2,
                     Stride::None => score += 1,
+                    // Lanes that lie apart are gathered 32 bits at a time.
+                    _ if narrow => return i64::MIN,
                     Stride::Known(_) | Stride::Unknown => score -= 4,
                     Stride::Uneven => return i64::MIN,
                 }
