@@ -170,6 +170,10 @@ impl<'g> Parts<'g> {
         if heavy_a > 0 && reduce_b > 0 {
             return false;
         }
+        // A view of what one heavy operator makes for another belongs to the one that reads it: there it is index arithmetic.
+        if !self.is_view(a) && self.is_view(b) && self.feeds_heavy(b) {
+            return false;
+        }
         // What others use too would be computed twice, unless it is an output of the joined kernel.
         let shared = self.users[v.index()].iter().any(|n| self.of[n.index()] != Some(b));
         if shared && (heavy_a > 0 || reduce_a == 0 && heavy_b == 0 && self.members[a].len() > 24) {
@@ -180,6 +184,14 @@ impl<'g> Parts<'g> {
 
     fn is_alone(&self, group: usize) -> bool {
         self.members[group].iter().any(|n| work(&self.graph.node(*n).op) == Work::Alone)
+    }
+
+    /// Whether what a group computes is used, and only by heavy operators outside of it.
+    fn feeds_heavy(&self, group: usize) -> bool {
+        let results = self.members[group].iter().flat_map(|n| &self.graph.node(*n).outputs);
+        let users: Vec<NodeId> = results.flat_map(|v| self.users[v.index()].iter().copied()).collect();
+        let mut outside = users.iter().filter(|n| self.of[n.index()] != Some(group)).peekable();
+        outside.peek().is_some() && outside.all(|n| work(&self.graph.node(*n).op) == Work::Heavy)
     }
 
     /// Whether a group only moves elements.
