@@ -188,7 +188,7 @@ impl Planner<'_> {
             };
             let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
             if ty.dtype == DType::Str {
-                let message = format!("the output `{}` is text, which no kernel computes on", output.name);
+                let message = format!("the output `{}` is {}, which no kernel copies", output.name, ty.dtype);
                 return Err(Error::new(Code::NotLowered, message));
             }
             let mut k = Kernel::new("copy", self.graph.facts().clone());

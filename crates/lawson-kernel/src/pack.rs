@@ -181,9 +181,27 @@ fn copy<const W: usize>(from: &[[u8; W]], to: &mut [[u8; W]], outer: &[Vec<usize
         }
         return;
     }
+    let stretches = runs(&bases);
+    if stretches.len() * 4 > bases.len() {
+        // Neighbours in the result lie apart in the source along some other dimension: that one goes innermost.
+        let mut tables: Vec<Table<'_>> = Vec::with_capacity(outer.len() + 1);
+        let mut stride = 1;
+        for places in outer.iter().map(Vec::as_slice).chain([last]).rev() {
+            tables.push(Table { places, stride });
+            stride *= places.len();
+        }
+        let step = |t: &Table<'_>| match t.places {
+            [first, second, ..] => second.abs_diff(*first),
+            _ => usize::MAX,
+        };
+        tables.sort_by_key(|t| std::cmp::Reverse(step(t)));
+        let Some(densest) = tables.pop() else { return };
+        let inner = Inner { runs: runs(densest.places), stride: densest.stride };
+        return scatter(&tables, &inner, 0, 0, from, to);
+    }
     // Rows go to columns. A tile is read row by row, so that each line of the cache is read once, and written column by column.
     let mut tile = [[0u8; W]; ROWS * COLUMNS];
-    for (first, _, length) in runs(&bases) {
+    for (first, _, length) in stretches {
         for row in (first..first + length).step_by(ROWS) {
             let height = ROWS.min(first + length - row);
             for column in (0..last.len()).step_by(COLUMNS) {
@@ -197,6 +215,44 @@ fn copy<const W: usize>(from: &[[u8; W]], to: &mut [[u8; W]], outer: &[Vec<usize
                         *element = line[j];
                     }
                 }
+            }
+        }
+    }
+}
+
+/// A dimension: where its indices put elements, and how far apart they lie in the source.
+struct Table<'a> {
+    places: &'a [usize],
+    stride: usize,
+}
+
+/// The dimension that is densest in the result, as stretches of neighbours.
+struct Inner {
+    runs: Vec<(usize, usize, usize)>,
+    stride: usize,
+}
+
+/// Moves elements dimension by dimension, the densest innermost.
+fn scatter<const W: usize>(
+    outer: &[Table<'_>],
+    inner: &Inner,
+    source: usize,
+    place: usize,
+    from: &[[u8; W]],
+    to: &mut [[u8; W]],
+) {
+    match outer {
+        [] => {
+            for (start, at, length) in &inner.runs {
+                let reads = from[source + start * inner.stride..].iter().step_by(inner.stride);
+                for (element, read) in to[place + at..][..*length].iter_mut().zip(reads) {
+                    *element = *read;
+                }
+            }
+        }
+        [first, rest @ ..] => {
+            for (i, at) in first.places.iter().enumerate() {
+                scatter(rest, inner, source + i * first.stride, place + at, from, to);
             }
         }
     }
