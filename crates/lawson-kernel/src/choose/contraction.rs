@@ -171,6 +171,10 @@ impl<'k> Chooser<'k> {
                     sum += cost(rest, width);
                 }
                 sum *= panels;
+                // A panel that overhangs needs masks in every panel.
+                if vectors % width != 0 || columns.is_some_and(|c| c % m.lanes != 0) && vectors > width {
+                    sum *= 1.06;
+                }
                 // Rows that the tile does not divide need code of their own, and decisions when running.
                 if rest > 0 {
                     sum *= 1.03;
