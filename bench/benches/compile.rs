@@ -3,6 +3,7 @@
 //! Per graph: the passes, planning (groups, kernels, schedules), emitting all distinct kernels, each kernel by itself, and
 //! laying out the constants. Medians on one thread.
 
+use lawson::Passes;
 use lawson::graph::{Bindings, Graph};
 use lawson::kernel::{Place, compile::compile, pack};
 use lawson::opt::Pipeline;
@@ -37,9 +38,9 @@ fn timed<T>(rounds: usize, mut work: impl FnMut() -> Result<T, Failure>) -> Resu
     Ok((median(seconds), last.ok_or("nothing was timed")?))
 }
 
-fn stages(graph: &Graph, rounds: usize) -> Result<Stages, Failure> {
+fn stages(graph: &Graph, pipeline: &Pipeline, rounds: usize) -> Result<Stages, Failure> {
     let machine = lawson_cpu::host::machine();
-    let (passes, graph) = timed(rounds, || Ok(Pipeline::standard().run(graph)?))?;
+    let (passes, graph) = timed(rounds, || Ok(pipeline.run(graph)?))?;
     let (planning, plan) = timed(rounds, || Ok(compile(&graph, &machine)?))?;
     let mut emitting = Vec::new();
     for kernel in &plan.kernels {
@@ -66,19 +67,24 @@ fn stages(graph: &Graph, rounds: usize) -> Result<Stages, Failure> {
 
 fn main() -> Result<(), Failure> {
     let options = Options::from_arguments()?;
-    let mut graphs: Vec<(String, Graph)> = Vec::new();
+    let mut graphs: Vec<(String, Pipeline, Graph)> = Vec::new();
     for n in [64, 256] {
-        graphs.push((format!("chain64 n={n}"), network::chain_graph(n)?));
+        graphs.push((format!("chain64 n={n}"), Pipeline::standard(), network::chain_graph(n)?));
     }
     for case in matmul::square().into_iter().chain(convolution::all()).chain(network::resnet()?) {
         if options.wants(&case.name) && !options.lists() {
-            let graph = (case.make)()?.graphs.into_iter().next().ok_or("a case without graphs")?;
-            graphs.push((case.name, graph));
+            let problem = (case.make)()?;
+            let pipeline = match problem.passes {
+                Passes::Custom(pipeline) => pipeline,
+                _ => Pipeline::standard(),
+            };
+            let graph = problem.graphs.into_iter().next().ok_or("a case without graphs")?;
+            graphs.push((case.name, pipeline, graph));
         }
     }
     let mut failed = 0;
-    for (name, graph) in graphs.iter().filter(|(name, _)| options.wants(name)) {
-        let s = match stages(graph, options.blocks()) {
+    for (name, pipeline, graph) in graphs.iter().filter(|(name, ..)| options.wants(name)) {
+        let s = match stages(graph, pipeline, options.blocks()) {
             Ok(s) => s,
             Err(error) => {
                 failed += 1;

@@ -6,7 +6,7 @@
 
 use crate::buffer::{BufferId, Layout};
 use crate::build::{for_each, store};
-use crate::choose::{Choice, Freedom, choose};
+use crate::choose::{Freedom, choose};
 use crate::lower::Lowered;
 use crate::machine::Machine;
 use crate::partition::partition;
@@ -100,16 +100,8 @@ impl Planner<'_> {
         let number = match known {
             Some(n) => n,
             None => {
-                let mut scheduled = kernel.clone();
                 let freedom = Freedom { constants: constants.clone() };
-                let mut choice = choose(&mut scheduled, self.machine, &freedom)?;
-                // Machine code checks nothing when it runs: what cannot be proven is not emitted. A schedule that is beyond the
-                // proofs gives way to the plain loops.
-                if verify(&scheduled).is_err() {
-                    verify(&kernel)?;
-                    (scheduled, choice) = (kernel.clone(), Choice::default());
-                }
-                let n = self.plan.add_kernel(scheduled, choice.schedule);
+                let n = self.add_kernel(&kernel, &freedom)?;
                 self.known.push((kernel, constants, n));
                 n
             }
@@ -124,6 +116,20 @@ impl Planner<'_> {
         }
         self.plan.add_step(number, slots);
         Ok(())
+    }
+
+    /// Adds a kernel with the schedule that is chosen for it. Machine code checks nothing when it runs, so that only what is
+    /// proven is planned: a schedule that is beyond the proofs gives way to the plain loops, and the plan says so.
+    fn add_kernel(&mut self, kernel: &Kernel, freedom: &Freedom) -> Result<usize> {
+        let mut scheduled = kernel.clone();
+        let chosen = choose(&mut scheduled, self.machine, freedom);
+        match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
+            Ok(choice) => Ok(self.plan.add_kernel(scheduled, choice.schedule)),
+            Err(why) => {
+                verify(kernel)?;
+                Ok(self.plan.add_plain_kernel(kernel.clone(), why))
+            }
+        }
     }
 
     fn is_constant(&self, v: ValueId) -> bool {
@@ -197,10 +203,8 @@ impl Planner<'_> {
             let i = k.add_axis("i");
             let value = k.load(x, vec![i.into()]);
             k.body = vec![for_each(i, count.clone(), vec![store(y, vec![i.into()], value)])];
-            let choice = choose(&mut k, self.machine, &Freedom::default())?;
-            verify(&k)?;
             let layout = k.buffers[0].layout.clone();
-            let number = self.plan.add_kernel(k, choice.schedule);
+            let number = self.add_kernel(&k, &Freedom::default())?;
             let from = self.read(output.value, layout, number, 0)?;
             let name = output.name.clone();
             let to = self.plan.add_buffer(PlanBuffer {

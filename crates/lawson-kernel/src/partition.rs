@@ -3,7 +3,8 @@
 //! Every primitive begins as a group of its own. Then, from the inputs on, a group joins the one that uses its result if
 //! the two may be computed in the same loops: elementwise operators and views with what they follow or feed, an
 //! accumulation with what follows it, rows that are reduced and gone through again. Whether a joined group can be one kernel is asked
-//! of lowering itself. Chains of linear layers over common rows and attention are looked for by shape.
+//! of lowering itself. Attention is taken where it is still a composite; chains of layers over common rows are never joined here,
+//! though lowering makes one kernel of them when given such a group.
 
 use crate::group::Group;
 use crate::lower::{Blocks, Lowered, attention, lower};
@@ -32,8 +33,8 @@ fn work(op: &Op) -> Work {
     }
 }
 
-/// Queries and keys that attention treats together: scores, queries and sums of a block fit in the first-level cache for the
-/// usual depths.
+/// Queries and keys that attention treats together: scores, queries and sums of a block stay in the second-level cache, and the
+/// sums are rescaled seldom.
 const ATTENTION: Blocks = Blocks { queries: 64, keys: 256 };
 
 /// A group with the kernel that it becomes.
@@ -174,9 +175,9 @@ impl<'g> Parts<'g> {
         if !self.is_view(a) && self.is_view(b) && self.feeds_heavy(b) {
             return false;
         }
-        // What others use too would be computed twice, unless it is an output of the joined kernel.
+        // What a heavy operator makes for several users ends its kernel.
         let shared = self.users[v.index()].iter().any(|n| self.of[n.index()] != Some(b));
-        if shared && (heavy_a > 0 || reduce_a == 0 && heavy_b == 0 && self.members[a].len() > 24) {
+        if shared && heavy_a > 0 {
             return false;
         }
         self.is_convex(a, b)

@@ -27,6 +27,8 @@ pub struct Plan {
     pub kernels: Vec<Kernel>,
     /// The schedules that were applied to them, by the same numbers.
     pub schedules: Vec<Schedule>,
+    /// Why a kernel runs as plain loops instead of by the schedule that was chosen for it, by the same numbers.
+    pub unscheduled: Vec<Option<Error>>,
     /// The buffers.
     pub buffers: Vec<PlanBuffer>,
     /// What happens, in order.
@@ -111,7 +113,15 @@ impl Plan {
     pub fn add_kernel(&mut self, kernel: Kernel, schedule: Schedule) -> usize {
         self.kernels.push(kernel);
         self.schedules.push(schedule);
+        self.unscheduled.push(None);
         self.kernels.len() - 1
+    }
+
+    /// Adds a kernel that runs as plain loops, and why.
+    pub fn add_plain_kernel(&mut self, kernel: Kernel, why: Error) -> usize {
+        let number = self.add_kernel(kernel, Schedule::default());
+        self.unscheduled[number] = Some(why);
+        number
     }
 
     /// Adds a buffer.

@@ -89,6 +89,9 @@ fn kernel(
         Err(refused) => writeln!(out, "// no code: {refused}")?,
     }
     if args.kernels {
+        if let Some(why) = &plan.unscheduled[n] {
+            writeln!(out, "// plain loops: {}", why.message())?;
+        }
         writeln!(out, "// schedule:")?;
         for line in plan.schedules[n].to_string().lines() {
             writeln!(out, "//   {line}")?;
@@ -153,6 +156,7 @@ fn kernel_json(
     }
     if args.kernels {
         report["schedule"] = json!(plan.schedules[n].to_string());
+        report["plain_loops"] = json!(plan.unscheduled[n].as_ref().map(|why| why.message()));
         report["text"] = json!(plan.kernels[n].to_string());
     }
     report

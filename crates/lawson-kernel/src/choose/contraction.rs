@@ -12,7 +12,7 @@ use super::stride::{Access, Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Level, Role};
 use crate::expr::ExprId;
-use crate::schedule::{Directive, PackLayout, Schedule, Tail};
+use crate::schedule::{Directive, PackLayout, Tail, clip};
 use crate::tree::{AccId, For, Kind, Node, Store};
 
 /// A tile of outputs: so many rows of so many vectors.
@@ -445,12 +445,9 @@ impl<'k> Chooser<'k> {
                 if extent(f).is_some_and(|e| e <= 16) {
                     out.unroll.push(name);
                 }
-            } else {
-                let clip = Directive::Clip { axis: name.clone() };
+            } else if clip::applies(self.kernel, f.axis) {
                 // Only where the rest of the step leaves the state as it is.
-                if Schedule(vec![clip]).apply(&mut self.kernel.clone()).is_ok() {
-                    out.clip.push(name);
-                }
+                out.clip.push(name);
             }
         }
         out

@@ -65,17 +65,8 @@ pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Resu
     for (buffer, layout) in &choice.layouts {
         kernel.buffers[buffer.0 as usize].layout = layout.clone();
     }
-    let Choice { schedule, layouts } = choice;
-    let mut applied = Vec::with_capacity(schedule.0.len());
-    for directive in schedule.0 {
-        match Schedule(vec![directive.clone()]).apply(kernel) {
-            Ok(()) => applied.push(directive),
-            // Whether padding contributes nothing is for the directive itself to find out.
-            Err(_) if matches!(directive, Directive::Clip { .. }) => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(Choice { schedule: Schedule(applied), layouts })
+    choice.schedule.apply(kernel)?;
+    Ok(choice)
 }
 
 /// Every loop begins at 0, and its bounds are as simple as the loops around it allow.

@@ -52,6 +52,24 @@ pub(super) fn clip(kernel: &mut Kernel, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether `clip` applies to every loop over an axis.
+pub(crate) fn applies(kernel: &Kernel, axis: AxisId) -> bool {
+    fn walk(scope: &mut Scope<'_>, nodes: &[Node], axis: AxisId) -> bool {
+        nodes.iter().all(|node| match node {
+            Node::For(f) if f.axis == axis => clip_loop(scope, f.clone()).is_ok(),
+            Node::For(f) => {
+                let left = scope.enter(f);
+                let all = walk(scope, &f.body, axis);
+                scope.leave(left);
+                all
+            }
+            Node::Accumulate { body, .. } => walk(scope, body, axis),
+            Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => true,
+        })
+    }
+    walk(&mut Scope::new(kernel), &kernel.body, axis)
+}
+
 /// The loop with tighter bounds, and the conditions that hold in it now.
 fn clip_loop(scope: &mut Scope<'_>, mut f: For) -> std::result::Result<(For, Vec<Condition>), String> {
     let kernel = scope.kernel();

@@ -22,7 +22,7 @@
 //! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs` and `clip.rs`, those on buffers in `pack.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
-mod clip;
+pub(crate) mod clip;
 mod nest;
 mod pack;
 mod split;
