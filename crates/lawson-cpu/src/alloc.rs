@@ -279,8 +279,11 @@ fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [L
             Some(bits) => Loc::Pool(bits),
             None => Loc::Stack(0),
         };
-        // A constant costs no store and, mostly, no load of its own.
-        let cost = |i: &Interval| if i.constant.is_some() { i.weight * 0.5 } else { i.weight };
+        // By how long a register is won; a constant costs no store and, mostly, no load of its own.
+        let cost = |i: &Interval| {
+            let weight = if i.constant.is_some() { i.weight * 0.5 } else { i.weight };
+            weight / (i.end - i.start + 1) as f64
+        };
         let cheapest = active.iter().enumerate().min_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
         spilled = true;
         match cheapest {

@@ -13,8 +13,10 @@
 //! registers, `acc.rs` accumulators.
 
 mod acc;
+mod interleave;
 mod math;
 mod memory;
+mod nan;
 mod scalar;
 mod value;
 
@@ -499,7 +501,7 @@ impl<'k> Lowering<'k> {
         let same = |e: &Expr| matches!(e, Expr::Load(l) if l.buffer == s.buffer && l.index == s.index && l.guard.is_none());
         let read_back = self.k.exprs.iter().position(same).map(|e| ExprId(e as u32));
         let mut kept: Vec<(Key, V)> = Vec::new();
-        self.at_points(&mut |l| {
+        let mut write = |l: &mut Self| {
             if l.empty_lanes() {
                 return Ok(());
             }
@@ -508,7 +510,13 @@ impl<'k> Lowering<'k> {
                 kept.push((l.key(e), value));
             }
             l.store(s, &offset, value)
-        })?;
+        };
+        // Points that read nothing of what they store may go on side by side.
+        if self.depends[s.value.0 as usize].written.binary_search(&s.buffer).is_ok() {
+            self.at_points(&mut write)?;
+        } else {
+            self.at_points_abreast(&mut write)?;
+        }
         self.forget_loads(s.buffer);
         if let Some(e) = read_back {
             let here = self.here();

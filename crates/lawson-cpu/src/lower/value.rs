@@ -4,11 +4,13 @@
 //! a mask register. Products that are only added are fused with the addition: one rounding fewer, one instruction fewer.
 
 use super::Lowering;
+use super::nan::nan_follows;
 use crate::asm::{CmpFloat, CmpInt, FloatPredicate, IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
+use lawson_kernel::math::{Function, idiom};
 use lawson_kernel::{Expr, ExprId, Extremum, Scalar};
 
 impl<'k> Lowering<'k> {
@@ -244,6 +246,14 @@ impl<'k> Lowering<'k> {
     }
 
     fn unary(&mut self, kind: UnaryKind, a: ExprId, dtype: DType, depth: usize) -> Result<V> {
+        // -|a| sets the sign.
+        if kind == UnaryKind::Neg
+            && dtype == DType::F32
+            && let Expr::Unary(UnaryKind::Abs, inner) = self.k.expr(a)
+        {
+            let (inner, sign) = (self.value(*inner)?, self.bits(0x8000_0000));
+            return Ok(self.vec3(Vec3::Pord, inner, Src::Reg(sign), depth));
+        }
         let a = self.value(a)?;
         match (kind, dtype) {
             (UnaryKind::Neg, DType::F32) => {
@@ -324,6 +334,12 @@ impl<'k> Lowering<'k> {
                     }
                 }
                 BinaryKind::Min | BinaryKind::Max => return self.extremum(kind, a, b, depth),
+                BinaryKind::Div => {
+                    if let Some(x) = idiom::sigmoid(self.k, a, b) {
+                        let x = self.value(x)?;
+                        return Ok(self.expand_unary(Function::Sigmoid, x, depth));
+                    }
+                }
                 _ => {}
             }
         }
@@ -362,7 +378,8 @@ impl<'k> Lowering<'k> {
             }
             _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         };
-        let (a, b) = if matches!(op, Vec3::Addps | Vec3::Mulps) && matches!(self.k.expr(a), Expr::Load(_)) {
+        let may_stay = matches!(self.k.expr(a), Expr::Load(_) | Expr::Const(_));
+        let (a, b) = if matches!(op, Vec3::Addps | Vec3::Mulps) && may_stay {
             // Either may be the one that stays in memory.
             let second = self.value(b)?;
             (second, self.operand(a, depth)?)
@@ -412,8 +429,8 @@ impl<'k> Lowering<'k> {
             Expr::Const(s) => s.as_f64().is_some_and(|v| !v.is_nan()),
             _ => false,
         };
-        let (a, b) = if never_nan(b) { (b, a) } else { (a, b) };
-        let sure = never_nan(a);
+        let (a, b) = if never_nan(b) || nan_follows(self.k, b, a) { (b, a) } else { (a, b) };
+        let sure = never_nan(a) || nan_follows(self.k, a, b);
         let first = self.value(a)?;
         if sure {
             let second = self.operand(b, depth)?;

@@ -11,6 +11,7 @@ mod arithmetic;
 mod erf;
 mod exp;
 mod function;
+pub mod idiom;
 mod inverse;
 mod log;
 mod pow;

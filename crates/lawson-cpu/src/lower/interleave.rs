@@ -1,0 +1,198 @@
+//! Points that go on side by side.
+//!
+//! A stage is written point by point, and each point is one long chain of operations that wait for each other. A processor
+//! looks ahead by some hundred operations, which is one or two such chains: most of its units would stand still. So the
+//! chains of several points are merged, an operation of each in turn, as many of them as the registers hold.
+
+use super::Lowering;
+use crate::code::{Access, Class, Item, Op, V};
+use crate::error::Result;
+use std::collections::{HashMap, HashSet};
+
+/// Chains that are shorter overlap by themselves.
+const LEAST: usize = 6;
+/// More chains at once than this fill no more units.
+const MOST: usize = 4;
+/// Vector registers for chains and what they read; two are kept for what lives in memory.
+const REGISTERS: usize = 30;
+/// Constants that are worth a register each; the others can be operands in memory.
+const CONSTANTS: usize = 8;
+
+impl Lowering<'_> {
+    /// Writes a stage at every point of the jammed axes, and merges what was written.
+    pub(super) fn at_points_abreast(&mut self, write: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        let here = self.here();
+        let mut starts = Vec::new();
+        self.at_points(&mut |l| {
+            starts.push(l.frames[here].items.len());
+            write(l)
+        })?;
+        let Some(first) = starts.first().copied() else { return Ok(()) };
+        let length = self.frames[here].items.len() - first;
+        if starts.len() < 2 || length < LEAST * starts.len() {
+            return Ok(());
+        }
+        let mut items = self.frames[here].items.split_off(first);
+        let mut chains: Vec<Chain> = Vec::with_capacity(starts.len());
+        for start in starts.iter().rev() {
+            chains.push(Chain::new(items.split_off(start - first)));
+        }
+        chains.reverse();
+        let abreast = self.abreast(&chains);
+        // Groups of nearly equal size.
+        let groups = chains.len().div_ceil(abreast);
+        let size = chains.len().div_ceil(groups);
+        while !chains.is_empty() {
+            let rest = chains.split_off(size.min(chains.len()));
+            merge(chains, &mut self.frames[here].items);
+            chains = rest;
+        }
+        Ok(())
+    }
+
+    /// How many chains fit in the registers together.
+    fn abreast(&self, chains: &[Chain]) -> usize {
+        let mut own = 0;
+        let (mut constants, mut others) = (HashSet::new(), HashSet::new());
+        for c in chains {
+            own = own.max(c.most_alive(&self.classes));
+            for v in c.reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector) {
+                if self.constants.contains(v) {
+                    constants.insert(*v)
+                } else {
+                    others.insert(*v)
+                };
+            }
+        }
+        let shared = others.len() + constants.len().min(CONSTANTS);
+        (REGISTERS.saturating_sub(shared) / own.max(1)).clamp(1, MOST)
+    }
+}
+
+/// The code of one point.
+struct Chain {
+    items: Vec<Item>,
+    /// What it reads and does not write itself.
+    reads: HashSet<V>,
+    /// How often it writes a register.
+    writes: HashMap<V, usize>,
+}
+
+impl Chain {
+    fn new(items: Vec<Item>) -> Chain {
+        let mut writes: HashMap<V, usize> = HashMap::new();
+        let mut reads = HashSet::new();
+        for item in &items {
+            visit(item, &mut |v, access| {
+                if access != Access::Def && !writes.contains_key(&v) {
+                    reads.insert(v);
+                }
+                if matches!(access, Access::Def | Access::Both) {
+                    *writes.entry(v).or_default() += 1;
+                }
+            });
+        }
+        Chain { items, reads, writes }
+    }
+
+    /// How many vectors of its own are alive at once.
+    fn most_alive(&self, classes: &[Class]) -> usize {
+        let mut last: HashMap<V, usize> = HashMap::new();
+        for (n, item) in self.items.iter().enumerate() {
+            visit(item, &mut |v, _| {
+                if classes[v.0 as usize] == Class::Vector && self.writes.contains_key(&v) {
+                    last.insert(v, n);
+                }
+            });
+        }
+        let (mut alive, mut most) = (HashSet::new(), 0);
+        for (n, item) in self.items.iter().enumerate() {
+            visit(item, &mut |v, _| {
+                if last.contains_key(&v) {
+                    alive.insert(v);
+                }
+            });
+            most = most.max(alive.len());
+            alive.retain(|v| last[v] > n);
+        }
+        most
+    }
+}
+
+/// Calls `f` with every register of an item.
+fn visit(item: &Item, f: &mut impl FnMut(V, Access)) {
+    match item {
+        Item::Op(op) => {
+            let mut op: Op = *op;
+            op.visit(&mut |v, access| f(*v, access));
+        }
+        Item::If { mask, body } => {
+            f(*mask, Access::Use);
+            // What is done only sometimes keeps what was there before.
+            let mut inner = |v, access| f(v, if access == Access::Def { Access::Both } else { access });
+            body.iter().for_each(|item| visit_dyn(item, &mut inner));
+        }
+        Item::Loop(_) | Item::Comment(_) => {}
+    }
+}
+
+fn visit_dyn(item: &Item, f: &mut dyn FnMut(V, Access)) {
+    visit(item, &mut |v, access| f(v, access));
+}
+
+/// Whether chains may be merged at all: none holds a loop, and no register is written by two of them, or by one after another has
+/// read it.
+fn are_apart(chains: &[Chain]) -> bool {
+    let mut read_before: HashSet<V> = HashSet::new();
+    let mut written: HashSet<V> = HashSet::new();
+    chains.iter().all(|c| {
+        let apart = c.items.iter().all(|i| !matches!(i, Item::Loop(_)))
+            && c.writes.keys().all(|v| !read_before.contains(v) && !written.contains(v));
+        read_before.extend(&c.reads);
+        written.extend(c.writes.keys());
+        apart
+    })
+}
+
+/// Appends chains, an item of each in turn. What one reads of an earlier one waits until that is complete, and stores stay in
+/// order.
+fn merge(chains: Vec<Chain>, out: &mut Vec<Item>) {
+    if chains.len() < 2 || !are_apart(&chains) {
+        out.extend(chains.into_iter().flat_map(|c| c.items));
+        return;
+    }
+    let mut left: HashMap<V, (usize, usize)> = HashMap::new();
+    for (n, c) in chains.iter().enumerate() {
+        left.extend(c.writes.iter().map(|(v, count)| (*v, (n, *count))));
+    }
+    let stores = |item: &Item| matches!(item, Item::Op(Op::Store { .. } | Op::Scatter { .. }));
+    let mut stores_left: Vec<usize> =
+        chains.iter().map(|c| c.items.iter().filter(|i| stores(i)).count()).collect();
+    let mut queues: Vec<_> = chains.into_iter().map(|c| c.items.into_iter().peekable()).collect();
+    loop {
+        let mut done = true;
+        for (n, queue) in queues.iter_mut().enumerate() {
+            let Some(item) = queue.peek() else { continue };
+            done = false;
+            let mut ready = !stores(item) || stores_left[..n].iter().all(|count| *count == 0);
+            visit(item, &mut |v, _| {
+                ready &= left.get(&v).is_none_or(|(of, count)| *of == n || *count == 0);
+            });
+            if !ready {
+                continue;
+            }
+            stores_left[n] -= usize::from(stores(item));
+            visit(item, &mut |v, access| {
+                if matches!(access, Access::Def | Access::Both)
+                    && let Some((_, count)) = left.get_mut(&v)
+                {
+                    *count -= 1;
+                }
+            });
+            out.extend(queue.next());
+        }
+        if done {
+            return;
+        }
+    }
+}
