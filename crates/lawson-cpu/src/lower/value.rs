@@ -9,6 +9,7 @@ use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
+use lawson_kernel::math::Function;
 use lawson_kernel::{Expr, ExprId, Extremum, Scalar};
 
 impl<'k> Lowering<'k> {
@@ -297,7 +298,7 @@ impl<'k> Lowering<'k> {
                 );
                 self.select(k, unit, a, DType::F32, depth)
             }
-            _ => match super::math::function(kind) {
+            _ => match Function::of(kind) {
                 Some(f) if dtype == DType::F32 => Ok(self.expand_unary(f, a, depth)),
                 _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
             },
