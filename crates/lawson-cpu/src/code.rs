@@ -1,7 +1,7 @@
 //! Vector code: instructions over virtual registers, in a tree of loops.
 //!
 //! Lowering (`lower/`) turns a scheduled kernel into this; register allocation (`alloc.rs`) gives every virtual register a
-//! machine register or a place on the stack; encoding (`encode.rs`) writes the machine's instructions. An operation is
+//! machine register or a place on the stack; encoding (`encode/`) writes the machine's instructions. An operation is
 //! close to one machine instruction: its vector operations are the assembler's.
 
 use crate::asm::{

@@ -1,7 +1,7 @@
 //! The CPU target of the Lawson compiler.
 //!
 //! A scheduled kernel becomes vector code over virtual registers (`lower/`), gets machine registers (`alloc.rs`) and
-//! becomes machine code (`encode.rs`, on the assembler of [`asm`]); `exec` makes it executable, [`memory`] is what it works
+//! becomes machine code (`encode/`, on the assembler of [`asm`]); `exec` makes it executable, [`memory`] is what it works
 //! on, [`team`] the threads that run it. Read `kernel.rs` first, which puts the stages together. Not public API by
 //! itself: depend on `lawson`.
 

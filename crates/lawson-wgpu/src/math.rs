@@ -2,7 +2,7 @@
 //! the same hand that writes stages, because [`Emit`] is an [`Arithmetic`].
 
 use crate::opcode::{Literal, Op, OpCode, Primitive, Test, Ty, ValueId, VarId};
-use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
 /// Op codes in the making, of one function or of all launches.
@@ -67,32 +67,6 @@ impl Emit {
     fn by(&mut self, by: u32) -> ValueId {
         self.literal(Literal::I32(by as i32))
     }
-}
-
-/// The expansion that a function of one float has; `None` for those that are primitives.
-pub(crate) fn expansion(kind: UnaryKind) -> Option<Function> {
-    Some(match kind {
-        UnaryKind::Rsqrt => Function::Rsqrt,
-        UnaryKind::Exp => Function::Exp,
-        UnaryKind::Exp2 => Function::Exp2,
-        UnaryKind::Expm1 => Function::Expm1,
-        UnaryKind::Log => Function::Log,
-        UnaryKind::Log1p => Function::Log1p,
-        UnaryKind::Sin => Function::Sin,
-        UnaryKind::Cos => Function::Cos,
-        UnaryKind::Tan => Function::Tan,
-        UnaryKind::Asin => Function::Asin,
-        UnaryKind::Acos => Function::Acos,
-        UnaryKind::Atan => Function::Atan,
-        UnaryKind::Sinh => Function::Sinh,
-        UnaryKind::Cosh => Function::Cosh,
-        UnaryKind::Tanh => Function::Tanh,
-        UnaryKind::Asinh => Function::Asinh,
-        UnaryKind::Acosh => Function::Acosh,
-        UnaryKind::Atanh => Function::Atanh,
-        UnaryKind::Erf => Function::Erf,
-        _ => return None,
-    })
 }
 
 /// The op codes of a function of one float.

@@ -3,10 +3,11 @@
 //! As in the direct evaluator both sides of a `select` are computed, and a guarded load reads only where its conditions hold.
 
 use crate::lower::{Lower, refused, ty_of};
-use crate::math::{binary_function, expansion, unary_function};
+use crate::math::{binary_function, unary_function};
 use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, Test, Ty, ValueId};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Result};
+use lawson_kernel::math::Function;
 use lawson_kernel::{AccId, Expr, ExprId, Extremum, Load, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,7 +164,7 @@ impl Lower<'_> {
     }
 
     fn unary(&mut self, kind: UnaryKind, ty: Ty, a: ValueId) -> Result<ValueId> {
-        if let (Some(function), Ty::F32) = (expansion(kind), ty) {
+        if let (Some(function), Ty::F32) = (Function::of(kind), ty) {
             self.functions.entry(function.name().into()).or_insert_with(|| unary_function(function));
             return Ok(self.emit.define(Ty::F32, Op::Call(function.name().into(), vec![a])));
         }

@@ -9,39 +9,13 @@ use crate::asm::{
 };
 use crate::code::{Class, Item, Op, Src, V};
 use crate::error::{Result, Unsupported};
-use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
 /// Writes operations at one depth.
 struct Writer<'l, 'k> {
     l: &'l mut Lowering<'k>,
     depth: usize,
-}
-
-/// The expansion of a function of one number.
-pub(super) fn function(kind: UnaryKind) -> Option<Function> {
-    Some(match kind {
-        UnaryKind::Rsqrt => Function::Rsqrt,
-        UnaryKind::Exp => Function::Exp,
-        UnaryKind::Exp2 => Function::Exp2,
-        UnaryKind::Expm1 => Function::Expm1,
-        UnaryKind::Log => Function::Log,
-        UnaryKind::Log1p => Function::Log1p,
-        UnaryKind::Sin => Function::Sin,
-        UnaryKind::Cos => Function::Cos,
-        UnaryKind::Tan => Function::Tan,
-        UnaryKind::Asin => Function::Asin,
-        UnaryKind::Acos => Function::Acos,
-        UnaryKind::Atan => Function::Atan,
-        UnaryKind::Sinh => Function::Sinh,
-        UnaryKind::Cosh => Function::Cosh,
-        UnaryKind::Tanh => Function::Tanh,
-        UnaryKind::Asinh => Function::Asinh,
-        UnaryKind::Acosh => Function::Acosh,
-        UnaryKind::Atanh => Function::Atanh,
-        UnaryKind::Erf => Function::Erf,
-        _ => return None,
-    })
 }
 
 impl<'k> Lowering<'k> {

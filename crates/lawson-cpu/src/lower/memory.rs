@@ -1,6 +1,7 @@
 //! Addresses, loads, stores and the masks that guard them.
 
-use super::{Hash128, Key, LANES, Lowering, mix_dim, mix_index, small};
+use super::hash::{Hash128, Key, mix_dim, mix_index};
+use super::{LANES, Lowering, small};
 use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp, Vec3};
 use crate::code::{Addr, Class, Gen, Item, Op, Shape, Src, Two, V, Word};
 use crate::error::{Result, Unsupported};

@@ -48,14 +48,14 @@ impl<'k> Lowering<'k> {
     }
 
     /// What a load is known by if several points may read one place.
-    fn place_key(&self, e: ExprId) -> Option<super::Key> {
+    fn place_key(&self, e: ExprId) -> Option<super::hash::Key> {
         let d = &self.depends[e.0 as usize];
         let Expr::Load(load) = self.k.expr(e) else { return None };
         if d.axes.iter().filter(|a| self.fixed[a.0 as usize].is_some()).count() < 2 {
             return None;
         }
-        let mut h = super::Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
-        super::mix_index(&mut h, &self.scope.simplify(d.offset.as_ref()?));
+        let mut h = super::hash::Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
+        super::hash::mix_index(&mut h, &self.scope.simplify(d.offset.as_ref()?));
         if self.bound_to_lanes(e) {
             self.mix_lanes(&mut h);
         }
@@ -66,8 +66,8 @@ impl<'k> Lowering<'k> {
                     lawson_kernel::Truth::Always => h.mix(1),
                     lawson_kernel::Truth::Never => h.mix(2),
                     lawson_kernel::Truth::Sometimes => {
-                        super::mix_index(&mut h, &self.scope.simplify(&self.k.resolve(&c.index)));
-                        super::mix_dim(&mut h, &c.end);
+                        super::hash::mix_index(&mut h, &self.scope.simplify(&self.k.resolve(&c.index)));
+                        super::hash::mix_dim(&mut h, &c.end);
                     }
                 }
             }
@@ -166,7 +166,7 @@ impl<'k> Lowering<'k> {
 
     /// The same bits in all lanes, for the whole function.
     pub(super) fn bits(&mut self, bits: u32) -> V {
-        let mut h = super::Hash128::new((1 << 52) ^ u64::from(bits));
+        let mut h = super::hash::Hash128::new((1 << 52) ^ u64::from(bits));
         h.mix(1);
         let key = h.finish();
         if let Some(v) = self.frames[0].masks.get(&key) {
@@ -181,7 +181,7 @@ impl<'k> Lowering<'k> {
 
     /// Sixteen numbers in the lanes, for the whole function.
     pub(super) fn table(&mut self, lanes: [u32; 16]) -> V {
-        let mut h = super::Hash128::new(1 << 53);
+        let mut h = super::hash::Hash128::new(1 << 53);
         lanes.iter().for_each(|l| h.mix(u64::from(*l)));
         let key = h.finish();
         if let Some(v) = self.frames[0].masks.get(&key) {
@@ -307,7 +307,7 @@ impl<'k> Lowering<'k> {
                 );
                 self.select(k, unit, a, DType::F32, depth)
             }
-            _ => match super::math::function(kind) {
+            _ => match Function::of(kind) {
                 Some(f) if dtype == DType::F32 => Ok(self.expand_unary(f, a, depth)),
                 _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
             },

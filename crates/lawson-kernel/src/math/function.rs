@@ -1,6 +1,7 @@
 //! [`Function`]: every expansion of one argument by name, with the accuracy that is promised and tested.
 
 use super::*;
+use lawson_graph::op::UnaryKind;
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $variant:ident = $function:ident, $max_ulp:literal;)*) => {
@@ -82,4 +83,50 @@ functions! {
     Atanh = atanh, 2.5;
     /// The error function.
     Erf = erf, 2.0;
+}
+
+impl Function {
+    /// The expansion of an operator of one number; `None` for those that need none.
+    pub fn of(kind: UnaryKind) -> Option<Function> {
+        Some(match kind {
+            UnaryKind::Rsqrt => Function::Rsqrt,
+            UnaryKind::Exp => Function::Exp,
+            UnaryKind::Exp2 => Function::Exp2,
+            UnaryKind::Expm1 => Function::Expm1,
+            UnaryKind::Log => Function::Log,
+            UnaryKind::Log1p => Function::Log1p,
+            UnaryKind::Sin => Function::Sin,
+            UnaryKind::Cos => Function::Cos,
+            UnaryKind::Tan => Function::Tan,
+            UnaryKind::Asin => Function::Asin,
+            UnaryKind::Acos => Function::Acos,
+            UnaryKind::Atan => Function::Atan,
+            UnaryKind::Sinh => Function::Sinh,
+            UnaryKind::Cosh => Function::Cosh,
+            UnaryKind::Tanh => Function::Tanh,
+            UnaryKind::Asinh => Function::Asinh,
+            UnaryKind::Acosh => Function::Acosh,
+            UnaryKind::Atanh => Function::Atanh,
+            UnaryKind::Erf => Function::Erf,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_and_their_expansions_have_one_name() {
+        let mut rest = Function::ALL.to_vec();
+        for &kind in UnaryKind::ALL {
+            if let Some(function) = Function::of(kind) {
+                assert_eq!(kind.name(), function.name());
+                rest.retain(|f| *f != function);
+            }
+        }
+        // These stand for patterns of several operators.
+        assert_eq!(rest, [Function::Sigmoid, Function::Log2]);
+    }
 }

@@ -1,12 +1,15 @@
-//! From allocated code to the machine's instructions.
+//! From allocated code to the machine's instructions: the function around the code, loops, and operations that are one
+//! instruction. Those that are several stand in `sequence.rs`.
+
+mod sequence;
 
 use crate::alloc::{Allocated, HEAD, Line, Loc, LoopLine, TEMPORARY};
 use crate::asm::{
-    Alu, AsmError, Assembler, Base, BroadcastGpr, Code, Cond, Const, Gather, Gpr, GprSrc, Inst, Label, Level,
-    Mask, MaskSize, MaskTest, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Shift,
-    Size, Unary, Vec2, Vec3, VecDst, VecSrc, VecStore, VecTest, Vreg, Vsib, Width,
+    Alu, AsmError, Assembler, Base, BroadcastGpr, Code, Cond, Const, Gpr, GprSrc, Inst, Label, Level, Mask,
+    MaskSize, MaskTest, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Shift, Size, Vec2, Vec3,
+    VecDst, VecSrc, VecStore, VecTest, Vreg, Width,
 };
-use crate::code::{Addr, Gen, Op, Shape, Src, Two, V};
+use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V};
 use std::collections::HashMap;
 
 const Z: Width = Width::Z512;
@@ -129,81 +132,81 @@ impl Encoder<'_> {
         self.asm.constant(bits)
     }
 
-    /// A general register that holds `v`: its own, or the temporary, loaded.
-    fn general(&mut self, v: V, temporary: usize) -> Gpr {
-        match self.loc(v) {
-            Loc::Reg(r) => Gpr(r),
-            Loc::Stack(at) => {
-                let r = Gpr(TEMPORARY[2][temporary]);
-                self.push(Inst::load(r, stack(i64::from(at))));
-                r
+    /// The number of a register that holds `v`: its own, or one of the temporaries of its class, loaded.
+    fn held(&mut self, class: Class, v: V, temporary: usize) -> u8 {
+        let at = self.loc(v);
+        if let Loc::Reg(r) = at {
+            return r;
+        }
+        let r = TEMPORARY[class as usize][temporary];
+        match (at, class) {
+            (Loc::Stack(at), Class::Vector) => {
+                self.push(Inst::vec2(Vec2::Movaps, Z, Vreg(r), stack(i64::from(at))))
             }
-            Loc::Pool(_) | Loc::None => Gpr(TEMPORARY[2][temporary]),
-        }
-    }
-
-    /// A general register to write `v` to; `None` if nothing reads it. Give it to `written` afterwards.
-    fn general_to(&self, v: V) -> Gpr {
-        match self.loc(v) {
-            Loc::Reg(r) => Gpr(r),
-            _ => Gpr(TEMPORARY[2][0]),
-        }
-    }
-
-    fn general_written(&mut self, v: V, r: Gpr) {
-        if let Loc::Stack(at) = self.loc(v) {
-            self.push(Inst::store(stack(i64::from(at)), r));
-        }
-    }
-
-    /// A vector register that holds `v`.
-    fn vector(&mut self, v: V, temporary: usize) -> Vreg {
-        let r = Vreg(TEMPORARY[0][temporary]);
-        match self.loc(v) {
-            Loc::Reg(r) => return Vreg(r),
-            Loc::Stack(at) => self.push(Inst::vec2(Vec2::Movaps, Z, r, stack(i64::from(at)))),
-            Loc::Pool(bits) => self.constant(r, bits),
-            Loc::None => {}
+            (Loc::Stack(at), Class::Mask) => {
+                self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(r), src: stack(i64::from(at)) })
+            }
+            (Loc::Stack(at), Class::General) => self.push(Inst::load(Gpr(r), stack(i64::from(at)))),
+            (Loc::Pool(bits), Class::Vector) => self.constant(Vreg(r), bits),
+            (Loc::Pool(_) | Loc::None | Loc::Reg(_), _) => {}
         }
         r
     }
 
-    fn vector_to(&self, v: V) -> Vreg {
+    /// The number of a register to write `v` to: its own, or a temporary. Give it to `written` afterwards.
+    fn to_write(&self, class: Class, v: V) -> u8 {
         match self.loc(v) {
-            Loc::Reg(r) => Vreg(r),
-            _ => Vreg(TEMPORARY[0][1]),
+            Loc::Reg(r) => r,
+            // The first temporary of the vectors may hold an operand.
+            _ => TEMPORARY[class as usize][usize::from(class == Class::Vector)],
         }
+    }
+
+    /// Puts what was written where it lives.
+    fn written(&mut self, class: Class, v: V, r: u8) {
+        let Loc::Stack(at) = self.loc(v) else { return };
+        let dst = stack(i64::from(at));
+        self.push(match class {
+            Class::Vector => Inst::vec_store(VecStore::Movaps, Z, dst, Vreg(r)),
+            Class::Mask => Inst::MaskStore { size: MaskSize::Q64, dst, src: Mask(r) },
+            Class::General => Inst::store(dst, Gpr(r)),
+        });
+    }
+
+    fn general(&mut self, v: V, temporary: usize) -> Gpr {
+        Gpr(self.held(Class::General, v, temporary))
+    }
+
+    fn general_to(&self, v: V) -> Gpr {
+        Gpr(self.to_write(Class::General, v))
+    }
+
+    fn general_written(&mut self, v: V, r: Gpr) {
+        self.written(Class::General, v, r.0);
+    }
+
+    fn vector(&mut self, v: V, temporary: usize) -> Vreg {
+        Vreg(self.held(Class::Vector, v, temporary))
+    }
+
+    fn vector_to(&self, v: V) -> Vreg {
+        Vreg(self.to_write(Class::Vector, v))
     }
 
     fn vector_written(&mut self, v: V, r: Vreg) {
-        if let Loc::Stack(at) = self.loc(v) {
-            self.push(Inst::vec_store(VecStore::Movaps, Z, stack(i64::from(at)), r));
-        }
+        self.written(Class::Vector, v, r.0);
     }
 
     fn mask(&mut self, v: V, temporary: usize) -> Mask {
-        match self.loc(v) {
-            Loc::Reg(r) => Mask(r),
-            Loc::Stack(at) => {
-                let r = Mask(TEMPORARY[1][temporary]);
-                self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: r, src: stack(i64::from(at)) });
-                r
-            }
-            Loc::Pool(_) | Loc::None => Mask(TEMPORARY[1][temporary]),
-        }
+        Mask(self.held(Class::Mask, v, temporary))
     }
 
     fn mask_to(&self, v: V) -> Mask {
-        match self.loc(v) {
-            Loc::Reg(r) => Mask(r),
-            _ => Mask(TEMPORARY[1][0]),
-        }
+        Mask(self.to_write(Class::Mask, v))
     }
 
     fn mask_written(&mut self, v: V, r: Mask) {
-        if let Loc::Stack(at) = self.loc(v) {
-            self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(i64::from(at)), src: r });
-        }
+        self.written(Class::Mask, v, r.0);
     }
 
     fn constant(&mut self, dst: Vreg, bits: u32) {
@@ -601,138 +604,6 @@ impl Encoder<'_> {
                 self.push(Inst::Prefetch { hint, src });
             }
         }
-    }
-
-    /// The low byte of the first lane, through a saved register.
-    fn one_byte(&mut self, to: Mem, value: Vreg) {
-        let m = to;
-        // The address may use any register: take one that it does not.
-        let used: Vec<Gpr> =
-            [if let Base::Gpr(b) = m.base { Some(b) } else { None }, m.index.map(|(i, _)| i)]
-                .into_iter()
-                .flatten()
-                .collect();
-        let Some(r) = [Gpr::RAX, Gpr::RCX, Gpr::RDX].into_iter().find(|r| !used.contains(r)) else { return };
-        self.push(Inst::store(stack(SAVE[0]), r));
-        self.push(Inst::GprFromVec { op: crate::asm::GprFromVec::Movd, dst: r, src: value });
-        self.push(Inst::Store { size: MemSize::B8, dst: m, src: r });
-        self.push(Inst::load(r, stack(SAVE[0])));
-    }
-
-    fn gather(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
-        let Mem { base: b, index: i, disp } = self.addr(base);
-        let (at, restore) = self.one_base(b, i);
-        let index = self.vector(index, 0);
-        // The instruction clears its mask and must not write what it reads: the mask gets a register of its own, and the index
-        // outlives the operation.
-        let target = self.vector_to(dst);
-        self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
-        let live = Mask(7);
-        match mask {
-            None => self.push(Inst::MaskOp {
-                op: crate::asm::MaskOp::Xnor,
-                size: MaskSize::W16,
-                dst: live,
-                a: live,
-                b: live,
-            }),
-            Some(m) => {
-                let m = self.mask(m, 1);
-                if m != live {
-                    self.push(Inst::MaskMov { size: MaskSize::W16, dst: live, src: m });
-                }
-            }
-        }
-        self.push(Inst::vec3(Vec3::Pxord, Z, target, target, target));
-        let src = Vsib { base: at, index, scale: Scale::S4, disp };
-        self.push(Inst::Gather { op: Gather::Gatherdps, width: Z, dst: target, src, mask: live });
-        self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(7), src: stack(SAVE[1]) });
-        self.restore(restore);
-        self.vector_written(dst, target);
-    }
-
-    fn scatter(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
-        let Mem { base: b, index: i, disp } = self.addr(base);
-        let (at, restore) = self.one_base(b, i);
-        let index = self.vector(index, 0);
-        let s = self.vector(src, 1);
-        self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: Mask(7) });
-        let live = Mask(7);
-        match mask {
-            None => self.push(Inst::MaskOp {
-                op: crate::asm::MaskOp::Xnor,
-                size: MaskSize::W16,
-                dst: live,
-                a: live,
-                b: live,
-            }),
-            Some(m) => {
-                let m = self.mask(m, 1);
-                if m != live {
-                    self.push(Inst::MaskMov { size: MaskSize::W16, dst: live, src: m });
-                }
-            }
-        }
-        let dst = Vsib { base: at, index, scale: Scale::S4, disp };
-        self.push(Inst::Scatter { op: Scatter::Scatterdps, width: Z, dst, src: s, mask: live });
-        self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(7), src: stack(SAVE[1]) });
-        self.restore(restore);
-    }
-
-    /// An address of two registers as one; the second result says what to put back.
-    fn one_base(&mut self, base: Base, index: Option<(Gpr, Scale)>) -> (Gpr, Option<(Gpr, Gpr)>) {
-        let Base::Gpr(base) = base else { return (Gpr::RSP, None) };
-        match index {
-            None => (base, None),
-            Some((i, _)) => {
-                self.push(Inst::alu(Alu::Add, base, i));
-                (base, Some((base, i)))
-            }
-        }
-    }
-
-    fn restore(&mut self, what: Option<(Gpr, Gpr)>) {
-        if let Some((base, i)) = what {
-            self.push(Inst::alu(Alu::Sub, base, i));
-        }
-    }
-
-    /// Division works on fixed registers: they are saved, and operands and result pass through the stack.
-    fn divide(&mut self, dst: V, src: V, by: Gen, remainder: bool, negative: bool) {
-        let s = self.general(src, 0);
-        match self.gen_src(by, 1) {
-            GprSrc::Imm(imm) => self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm }),
-            GprSrc::Gpr(r) => self.push(Inst::store(stack(SAVE[2]), r)),
-            // A constant too large for an instruction is there already.
-            GprSrc::Mem(m) if m == stack(SAVE[2]) => {}
-            GprSrc::Mem(m) => {
-                let r = Gpr(TEMPORARY[2][1]);
-                self.push(Inst::load(r, m));
-                self.push(Inst::store(stack(SAVE[2]), r));
-            }
-        }
-        self.push(Inst::store(stack(SAVE[0]), Gpr::RAX));
-        self.push(Inst::store(stack(SAVE[1]), Gpr::RDX));
-        if s != Gpr::RAX {
-            self.push(Inst::mov(Gpr::RAX, s));
-        }
-        self.push(Inst::Plain(Plain::Cqo));
-        self.push(Inst::Unary { op: Unary::Idiv, size: Size::Q64, dst: Rm::Mem(stack(SAVE[2])) });
-        if negative {
-            let over = self.asm.label();
-            self.push(Inst::Test { size: Size::Q64, a: Gpr::RDX, b: RegImm::Gpr(Gpr::RDX) });
-            self.push(Inst::Jcc { cond: Cond::Ns, to: over });
-            self.push(Inst::Unary { op: Unary::Dec, size: Size::Q64, dst: Rm::Gpr(Gpr::RAX) });
-            self.push(Inst::alu(Alu::Add, Gpr::RDX, stack(SAVE[2])));
-            self.asm.bind(over);
-        }
-        let result = if remainder { Gpr::RDX } else { Gpr::RAX };
-        self.push(Inst::store(stack(SAVE[2]), result));
-        self.push(Inst::load(Gpr::RAX, stack(SAVE[0])));
-        self.push(Inst::load(Gpr::RDX, stack(SAVE[1])));
-        let d = self.general_to(dst);
-        self.push(Inst::load(d, stack(SAVE[2])));
-        self.general_written(dst, d);
     }
 }
 

@@ -1,0 +1,129 @@
+//! Operations that are several instructions: they work on fixed registers, which are saved on the stack around them.
+
+use super::{Encoder, SAVE, Z, stack};
+use crate::alloc::TEMPORARY;
+use crate::asm::{
+    Alu, Base, Cond, Gather, Gpr, GprFromVec, GprSrc, Inst, Mask, MaskOp, MaskSize, Mem, MemSize, Plain,
+    RegImm, Rm, Scale, Scatter, Size, Unary, Vec3, Vreg, Vsib,
+};
+use crate::code::{Addr, Gen, V};
+
+/// The mask register of gathers and scatters.
+const TAKEN: Mask = Mask(7);
+
+impl Encoder<'_> {
+    /// The low byte of the first lane, through a saved register.
+    pub(super) fn one_byte(&mut self, to: Mem, value: Vreg) {
+        let m = to;
+        // The address may use any register: take one that it does not.
+        let used: Vec<Gpr> =
+            [if let Base::Gpr(b) = m.base { Some(b) } else { None }, m.index.map(|(i, _)| i)]
+                .into_iter()
+                .flatten()
+                .collect();
+        let Some(r) = [Gpr::RAX, Gpr::RCX, Gpr::RDX].into_iter().find(|r| !used.contains(r)) else { return };
+        self.push(Inst::store(stack(SAVE[0]), r));
+        self.push(Inst::GprFromVec { op: GprFromVec::Movd, dst: r, src: value });
+        self.push(Inst::Store { size: MemSize::B8, dst: m, src: r });
+        self.push(Inst::load(r, stack(SAVE[0])));
+    }
+
+    pub(super) fn gather(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
+        let (at, disp, restore) = self.one_base(base);
+        let index = self.vector(index, 0);
+        // The instruction must not write what it reads: the index outlives the operation.
+        let target = self.vector_to(dst);
+        let live = self.take_mask(mask);
+        self.push(Inst::vec3(Vec3::Pxord, Z, target, target, target));
+        let src = Vsib { base: at, index, scale: Scale::S4, disp };
+        self.push(Inst::Gather { op: Gather::Gatherdps, width: Z, dst: target, src, mask: live });
+        self.give_mask_back();
+        self.restore(restore);
+        self.vector_written(dst, target);
+    }
+
+    pub(super) fn scatter(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
+        let (at, disp, restore) = self.one_base(base);
+        let index = self.vector(index, 0);
+        let s = self.vector(src, 1);
+        let live = self.take_mask(mask);
+        let dst = Vsib { base: at, index, scale: Scale::S4, disp };
+        self.push(Inst::Scatter { op: Scatter::Scatterdps, width: Z, dst, src: s, mask: live });
+        self.give_mask_back();
+        self.restore(restore);
+    }
+
+    /// Gathers and scatters clear their mask: it gets a register of its own, whose value is saved.
+    fn take_mask(&mut self, mask: Option<V>) -> Mask {
+        self.push(Inst::MaskStore { size: MaskSize::Q64, dst: stack(SAVE[1]), src: TAKEN });
+        let size = MaskSize::W16;
+        match mask {
+            None => self.push(Inst::MaskOp { op: MaskOp::Xnor, size, dst: TAKEN, a: TAKEN, b: TAKEN }),
+            Some(m) => {
+                let m = self.mask(m, 1);
+                if m != TAKEN {
+                    self.push(Inst::MaskMov { size, dst: TAKEN, src: m });
+                }
+            }
+        }
+        TAKEN
+    }
+
+    fn give_mask_back(&mut self) {
+        self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: TAKEN, src: stack(SAVE[1]) });
+    }
+
+    /// An address as one register and a displacement; the last result says what to put back.
+    fn one_base(&mut self, addr: Addr) -> (Gpr, i64, Option<(Gpr, Gpr)>) {
+        let base = self.general(addr.base, 0);
+        let index = addr.index.map(|i| self.general(i, 1));
+        if let Some(i) = index {
+            self.push(Inst::alu(Alu::Add, base, i));
+        }
+        (base, i64::from(addr.disp), index.map(|i| (base, i)))
+    }
+
+    fn restore(&mut self, what: Option<(Gpr, Gpr)>) {
+        if let Some((base, i)) = what {
+            self.push(Inst::alu(Alu::Sub, base, i));
+        }
+    }
+
+    /// Division works on fixed registers: they are saved, and operands and result pass through the stack.
+    pub(super) fn divide(&mut self, dst: V, src: V, by: Gen, remainder: bool, negative: bool) {
+        let s = self.general(src, 0);
+        match self.gen_src(by, 1) {
+            GprSrc::Imm(imm) => self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm }),
+            GprSrc::Gpr(r) => self.push(Inst::store(stack(SAVE[2]), r)),
+            // A constant too large for an instruction is there already.
+            GprSrc::Mem(m) if m == stack(SAVE[2]) => {}
+            GprSrc::Mem(m) => {
+                let r = Gpr(TEMPORARY[2][1]);
+                self.push(Inst::load(r, m));
+                self.push(Inst::store(stack(SAVE[2]), r));
+            }
+        }
+        self.push(Inst::store(stack(SAVE[0]), Gpr::RAX));
+        self.push(Inst::store(stack(SAVE[1]), Gpr::RDX));
+        if s != Gpr::RAX {
+            self.push(Inst::mov(Gpr::RAX, s));
+        }
+        self.push(Inst::Plain(Plain::Cqo));
+        self.push(Inst::Unary { op: Unary::Idiv, size: Size::Q64, dst: Rm::Mem(stack(SAVE[2])) });
+        if negative {
+            let over = self.asm.label();
+            self.push(Inst::Test { size: Size::Q64, a: Gpr::RDX, b: RegImm::Gpr(Gpr::RDX) });
+            self.push(Inst::Jcc { cond: Cond::Ns, to: over });
+            self.push(Inst::Unary { op: Unary::Dec, size: Size::Q64, dst: Rm::Gpr(Gpr::RAX) });
+            self.push(Inst::alu(Alu::Add, Gpr::RDX, stack(SAVE[2])));
+            self.asm.bind(over);
+        }
+        let result = if remainder { Gpr::RDX } else { Gpr::RAX };
+        self.push(Inst::store(stack(SAVE[2]), result));
+        self.push(Inst::load(Gpr::RAX, stack(SAVE[0])));
+        self.push(Inst::load(Gpr::RDX, stack(SAVE[1])));
+        let d = self.general_to(dst);
+        self.push(Inst::load(d, stack(SAVE[2])));
+        self.general_written(dst, d);
+    }
+}

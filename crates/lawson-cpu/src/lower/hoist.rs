@@ -1,0 +1,244 @@
+//! Where a value is computed and what it is known by: dependences of expressions, the outermost loop that they allow, keys.
+
+use super::hash::{Hash128, Key, mix_index};
+use super::{Lowering, VectorLoop};
+use lawson_kernel::{AccId, AxisId, BufferId, Expr, ExprId, For, Index, Node, Scope};
+use std::collections::HashSet;
+
+/// What is known around a loop that may be empty. A load may move out of it only if it lies inside its buffer even so.
+#[derive(Clone)]
+pub(super) struct Outside<'k> {
+    pub(super) scope: Scope<'k>,
+    /// Tells it from all others.
+    pub(super) number: u32,
+}
+
+/// What an expression depends on.
+#[derive(Clone, Default)]
+pub(super) struct Depends {
+    /// Axes that loops run over, sorted.
+    pub(super) axes: Vec<AxisId>,
+    /// Buffers that the kernel also stores to.
+    pub(super) written: Vec<BufferId>,
+    /// Accumulators whose result it reads.
+    pub(super) results: Vec<AccId>,
+    /// Whether it reads the state of an accumulator.
+    pub(super) state: bool,
+    /// The loads in it.
+    pub(super) loads: Vec<ExprId>,
+    /// How many expressions and stages read it.
+    pub(super) readers: u32,
+    /// For a load: where, in elements.
+    pub(super) offset: Option<Index>,
+}
+
+pub(super) fn stored(nodes: &[Node], into: &mut HashSet<BufferId>) {
+    for node in nodes {
+        match node {
+            Node::Store(s) => {
+                into.insert(s.buffer);
+            }
+            Node::For(For { body, .. }) | Node::Accumulate { body, .. } => stored(body, into),
+            Node::Step { .. } | Node::Prefetch { .. } => {}
+        }
+    }
+}
+
+fn sorted_union<T: Ord + Copy>(into: &mut Vec<T>, more: &[T]) {
+    for x in more {
+        if let Err(at) = into.binary_search(x) {
+            into.insert(at, *x);
+        }
+    }
+}
+
+impl<'k> Lowering<'k> {
+    pub(super) fn find_dependences(&mut self) {
+        let mut written = HashSet::new();
+        stored(&self.k.body, &mut written);
+        let mut all: Vec<Depends> = Vec::with_capacity(self.k.exprs.len());
+        for (n, e) in self.k.exprs.iter().enumerate() {
+            let mut d = Depends::default();
+            e.visit_operands(&mut |o| {
+                let of = &all[o.0 as usize];
+                sorted_union(&mut d.axes, &of.axes);
+                sorted_union(&mut d.written, &of.written);
+                sorted_union(&mut d.results, &of.results);
+                sorted_union(&mut d.loads, &of.loads);
+                d.state |= of.state;
+            });
+            e.visit_operands(&mut |o| all[o.0 as usize].readers += 1);
+            let mut axes = Vec::new();
+            let mut add = |i: &Index| self.k.resolve(i).visit_axes(&mut |a| sorted_union(&mut axes, &[a]));
+            match e {
+                Expr::Load(load) => {
+                    let offset = self.k.resolve(&self.k.buffer(load.buffer).layout.offset(&load.index));
+                    add(&offset);
+                    d.offset = Some(offset);
+                    sorted_union(&mut d.loads, &[ExprId(n as u32)]);
+                    if let Some(g) = &load.guard {
+                        g.conditions.iter().for_each(|c| add(&c.index));
+                    }
+                    if written.contains(&load.buffer) {
+                        sorted_union(&mut d.written, &[load.buffer]);
+                    }
+                }
+                Expr::Index(i, _) => add(i),
+                Expr::State(..) | Expr::Other(..) => d.state = true,
+                Expr::Result(acc, _) => sorted_union(&mut d.results, &[*acc]),
+                _ => {}
+            }
+            sorted_union(&mut d.axes, &axes);
+            all.push(d);
+        }
+        self.k.visit(&mut |n| match n {
+            Node::Step { values, .. } => values.iter().for_each(|v| all[v.0 as usize].readers += 1),
+            Node::Store(s) => all[s.value.0 as usize].readers += 1,
+            _ => {}
+        });
+        self.depends = all;
+    }
+
+    /// What is known here.
+    pub(super) fn outside(&mut self) -> Outside<'k> {
+        self.places += 1;
+        Outside { scope: self.scope.clone(), number: self.places }
+    }
+
+    /// Values read from a buffer are not current any more.
+    pub(super) fn forget_loads(&mut self, buffer: BufferId) {
+        let depends = &self.depends;
+        for frame in &mut self.frames {
+            frame.values.retain(|_, (e, _)| depends[e.0 as usize].written.binary_search(&buffer).is_err());
+        }
+    }
+
+    /// The outermost frame in which an expression can be computed.
+    pub(super) fn depth(&self, e: ExprId) -> usize {
+        let d = &self.depends[e.0 as usize];
+        if d.state {
+            return self.here();
+        }
+        let mut depth = 0;
+        for a in &d.axes {
+            if let Some((frame, _)) = self.dynamic[a.0 as usize] {
+                depth = depth.max(frame);
+            }
+        }
+        for b in &d.written {
+            if let Some(frame) = self.frames.iter().rposition(|f| f.stores.contains(b)) {
+                depth = depth.max(frame);
+            }
+        }
+        for r in &d.results {
+            if let Some(acc) = self.accs.get(r) {
+                depth = depth.max(acc.frame);
+            }
+        }
+        if let Some(v) = &self.vector
+            && self.bound_to_lanes(e)
+        {
+            depth = depth.max(self.index_depth(&self.scope.simplify(&v.end)));
+        }
+        for load in &d.loads {
+            let mut crossed = (depth + 1..self.frames.len()).rev();
+            let stays = |f: &usize| {
+                let outside = self.frames[*f].outside.as_ref();
+                outside.is_some_and(|o| !self.is_inside(*load, o))
+            };
+            depth = crossed.find(stays).unwrap_or(depth);
+        }
+        depth
+    }
+
+    /// Whether an expression's value is known only for the lanes that the vector loop has: it differs from lane to lane, or
+    /// reads what is there only if there are lanes.
+    pub(super) fn bound_to_lanes(&self, e: ExprId) -> bool {
+        let Some(v) = &self.vector else { return false };
+        let d = &self.depends[e.0 as usize];
+        if d.axes.binary_search(&v.axis).is_ok() {
+            return true;
+        }
+        let reads = !d.loads.is_empty() && !self.has_lanes(v);
+        reads && d.loads.iter().any(|l| !self.is_inside(*l, &v.outside))
+    }
+
+    /// Whether the vector loop has, at this point, a lane for sure.
+    pub(super) fn has_lanes(&self, v: &VectorLoop<'k>) -> bool {
+        self.scope.interval(&self.scope.simplify(&v.end)).0.is_some_and(|e| e >= 1)
+    }
+
+    /// Whether a load is inside its buffer even where a loop around it is empty.
+    pub(super) fn is_inside(&self, load: ExprId, outside: &Outside<'k>) -> bool {
+        let Expr::Load(l) = self.k.expr(load) else { return true };
+        let d = &self.depends[load.0 as usize];
+        let mut h = Hash128::new(u64::from(load.0));
+        self.mix_fixed(&mut h, &d.axes);
+        let key = (outside.number, h.finish());
+        if let Some(known) = self.inside.borrow().get(&key) {
+            return *known;
+        }
+        let mut scope = outside.scope.clone();
+        for a in &d.axes {
+            if let Some(value) = self.fixed[a.0 as usize] {
+                scope.fix(*a, value);
+            }
+        }
+        if let Some(v) = &self.vector
+            && d.axes.binary_search(&v.axis).is_ok()
+        {
+            // Lanes that the loop does not have are masked.
+            scope.enter(v.of);
+        }
+        let given = l.guard.as_ref().map_or(&[][..], |g| &g.conditions);
+        let dims = &self.k.buffer(l.buffer).dims;
+        let inside = l.index.iter().zip(dims).all(|(i, d)| scope.proves_within(i, d, given));
+        self.inside.borrow_mut().insert(key, inside);
+        inside
+    }
+
+    /// Mixes the values of those of the axes that are jammed or unrolled.
+    pub(super) fn mix_fixed(&self, h: &mut Hash128, axes: &[AxisId]) {
+        for a in axes {
+            if let Some(v) = self.fixed[a.0 as usize] {
+                h.mix(u64::from(a.0));
+                h.mix(v as u64);
+            }
+        }
+    }
+
+    /// Mixes what tells the lanes here from those of other vector loops and points.
+    pub(super) fn mix_lanes(&self, h: &mut Hash128) {
+        if let Some(v) = &self.vector {
+            h.mix(u64::MAX ^ u64::from(v.instance));
+            mix_index(h, &self.scope.simplify(&v.end));
+        }
+    }
+
+    pub(super) fn index_depth(&self, index: &Index) -> usize {
+        let mut depth = 0;
+        index.visit_axes(&mut |a| {
+            if let Some((frame, _)) = self.dynamic[a.0 as usize] {
+                depth = depth.max(frame);
+            }
+        });
+        depth
+    }
+
+    /// What an expression's value is known by here.
+    pub(super) fn key(&self, e: ExprId) -> Key {
+        let d = &self.depends[e.0 as usize];
+        let mut h = Hash128::new(u64::from(e.0));
+        self.mix_fixed(&mut h, &d.axes);
+        if self.bound_to_lanes(e) {
+            self.mix_lanes(&mut h);
+        }
+        for r in &d.results {
+            if let Some(acc) = self.accs.get(r) {
+                h.mix(u64::from(r.0));
+                self.mix_fixed(&mut h, &acc.outer);
+            }
+        }
+        h.finish()
+    }
+}
