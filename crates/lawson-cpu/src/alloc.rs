@@ -87,6 +87,8 @@ struct Interval {
     /// The register that a move would like it to share.
     like: Option<V>,
     constant: Option<u32>,
+    /// A table: read as an operand in memory without an instruction of its own.
+    table: bool,
 }
 
 fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
@@ -166,6 +168,7 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         around: usize,
         like: Option<V>,
         constant: Option<u32>,
+        table: bool,
     }
     let mut seen: Vec<Option<Seen>> = classes.iter().map(|_| None).collect();
     // The loops around the current line.
@@ -181,7 +184,8 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         match slot {
             None => {
                 let around = stack.len();
-                *slot = Some(Seen { start: at, end: at, weight, around, like: None, constant: None });
+                let (like, constant, table) = (None, None, false);
+                *slot = Some(Seen { start: at, end: at, weight, around, like, constant, table });
             }
             Some(s) => {
                 s.weight += weight;
@@ -236,6 +240,11 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
                     s.constant = Some(*bits);
                 }
             }
+            Line::Op(Op::Table { dst, .. }) => {
+                if let Some(s) = &mut seen[dst.0 as usize] {
+                    s.table = true;
+                }
+            }
             _ => {}
         }
     }
@@ -243,8 +252,8 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         .into_iter()
         .enumerate()
         .filter_map(|(n, s)| {
-            let Seen { start, end, weight, like, constant, .. } = s?;
-            Some(Interval { v: V(n as u32), class: classes[n], start, end, weight, like, constant })
+            let Seen { start, end, weight, like, constant, table, .. } = s?;
+            Some(Interval { v: V(n as u32), class: classes[n], start, end, weight, like, constant, table })
         })
         .collect();
     out.sort_by_key(|i| (i.start, i.v));
@@ -279,9 +288,9 @@ fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [L
             Some(bits) => Loc::Pool(bits),
             None => Loc::Stack(0),
         };
-        // By how long a register is won; a constant costs no store and, mostly, no load of its own.
+        // By how long a register is won; constants and tables cost no store and, mostly, no load of their own.
         let cost = |i: &Interval| {
-            let weight = if i.constant.is_some() { i.weight * 0.5 } else { i.weight };
+            let weight = if i.constant.is_some() || i.table { i.weight * 0.5 } else { i.weight };
             weight / (i.end - i.start + 1) as f64
         };
         let cheapest = active.iter().enumerate().min_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));

@@ -38,7 +38,7 @@ pub fn text(listing: &Listing) -> String {
     for (i, table) in dialect.tables.iter().enumerate() {
         let entries = table.join(", ");
         tables.push(format!(
-            "fn table_{i}(at: i32) -> f32 {{\n  var entries = array<f32, 8>({entries});\n  return entries[at & 7];\n}}\n"
+            "fn table_{i}(at: i32) -> f32 {{\n  var entries = array<f32, 16>({entries});\n  return entries[at & 15];\n}}\n"
         ));
     }
     out += &tables.concat();

@@ -23,6 +23,8 @@ struct Encoder<'a> {
     labels: Vec<(Label, Label)>,
     /// Where conditional code that is being written ends.
     ifs: HashMap<usize, Label>,
+    /// The constants that the temporaries of the vectors hold: points side by side want the same one after another.
+    holds: [Option<u32>; 2],
 }
 
 /// The machine code of a function with the C calling convention: argument table, first and one past the last parallel
@@ -31,7 +33,7 @@ pub fn encode(code: &Allocated, entry: &[V; 4], listing: bool) -> Result<Code, A
     let mut asm =
         if listing { Assembler::with_listing(Level::Avx512) } else { Assembler::new(Level::Avx512) };
     let labels = code.loops.iter().map(|_| (asm.label(), asm.label())).collect();
-    let mut e = Encoder { asm, code, labels, ifs: HashMap::new() };
+    let mut e = Encoder { asm, code, labels, ifs: HashMap::new(), holds: [None; 2] };
     e.function(entry);
     e.asm.finish()
 }
@@ -64,6 +66,9 @@ impl Encoder<'_> {
             }
         }
         for line in &self.code.lines {
+            if !matches!(line, Line::Op(_) | Line::Comment(_)) {
+                self.holds = [None; 2];
+            }
             match line {
                 Line::Op(op) => self.op(*op),
                 Line::Comment(text) => self.asm.comment(format_args!("{text}")),
@@ -139,6 +144,13 @@ impl Encoder<'_> {
             return r;
         }
         let r = TEMPORARY[class as usize][temporary];
+        if class == Class::Vector {
+            let constant = if let Loc::Pool(bits) = at { Some(bits) } else { None };
+            let before = std::mem::replace(&mut self.holds[temporary], constant);
+            if constant.is_some() && before == constant {
+                return r;
+            }
+        }
         match (at, class) {
             (Loc::Stack(at), Class::Vector) => {
                 self.push(Inst::vec2(Vec2::Movaps, Z, Vreg(r), stack(i64::from(at))))
@@ -154,11 +166,15 @@ impl Encoder<'_> {
     }
 
     /// The number of a register to write `v` to: its own, or a temporary. Give it to `written` afterwards.
-    fn to_write(&self, class: Class, v: V) -> u8 {
-        match self.loc(v) {
-            Loc::Reg(r) => r,
-            // The first temporary of the vectors may hold an operand.
-            _ => TEMPORARY[class as usize][usize::from(class == Class::Vector)],
+    fn target(&mut self, class: Class, v: V) -> u8 {
+        match (self.loc(v), class) {
+            (Loc::Reg(r), _) => r,
+            (_, Class::Vector) => {
+                // The first temporary may hold an operand.
+                self.holds[1] = None;
+                TEMPORARY[0][1]
+            }
+            (_, class) => TEMPORARY[class as usize][0],
         }
     }
 
@@ -177,8 +193,8 @@ impl Encoder<'_> {
         Gpr(self.held(Class::General, v, temporary))
     }
 
-    fn general_to(&self, v: V) -> Gpr {
-        Gpr(self.to_write(Class::General, v))
+    fn general_to(&mut self, v: V) -> Gpr {
+        Gpr(self.target(Class::General, v))
     }
 
     fn general_written(&mut self, v: V, r: Gpr) {
@@ -189,8 +205,8 @@ impl Encoder<'_> {
         Vreg(self.held(Class::Vector, v, temporary))
     }
 
-    fn vector_to(&self, v: V) -> Vreg {
-        Vreg(self.to_write(Class::Vector, v))
+    fn vector_to(&mut self, v: V) -> Vreg {
+        Vreg(self.target(Class::Vector, v))
     }
 
     fn vector_written(&mut self, v: V, r: Vreg) {
@@ -201,8 +217,8 @@ impl Encoder<'_> {
         Mask(self.held(Class::Mask, v, temporary))
     }
 
-    fn mask_to(&self, v: V) -> Mask {
-        Mask(self.to_write(Class::Mask, v))
+    fn mask_to(&mut self, v: V) -> Mask {
+        Mask(self.target(Class::Mask, v))
     }
 
     fn mask_written(&mut self, v: V, r: Mask) {

@@ -28,6 +28,8 @@ pub(super) struct Depends {
     pub(super) loads: Vec<ExprId>,
     /// How many expressions and stages read it.
     pub(super) readers: u32,
+    /// How many operations it takes, what it shares counted every time.
+    pub(super) work: u32,
     /// For a load: where, in elements.
     pub(super) offset: Option<Index>,
 }
@@ -66,7 +68,9 @@ impl<'k> Lowering<'k> {
                 sorted_union(&mut d.results, &of.results);
                 sorted_union(&mut d.loads, &of.loads);
                 d.state |= of.state;
+                d.work = d.work.saturating_add(of.work);
             });
+            d.work = d.work.saturating_add(1);
             e.visit_operands(&mut |o| all[o.0 as usize].readers += 1);
             let mut axes = Vec::new();
             let mut add = |i: &Index| self.k.resolve(i).visit_axes(&mut |a| sorted_union(&mut axes, &[a]));

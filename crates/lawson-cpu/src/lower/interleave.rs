@@ -13,10 +13,9 @@ use std::collections::{HashMap, HashSet};
 const LEAST: usize = 6;
 /// More chains at once than this fill no more units.
 const MOST: usize = 4;
-/// Vector registers for chains and what they read; two are kept for what lives in memory.
-const REGISTERS: usize = 30;
-/// Constants that are worth a register each; the others can be operands in memory.
-const CONSTANTS: usize = 8;
+/// Vector registers that chains may fill. Some more than there are: most of a chain's values at its widest point are the ones that are
+/// read again last, and waiting in memory costs these little.
+const REGISTERS: usize = 36;
 
 impl Lowering<'_> {
     /// Writes a stage at every point of the jammed axes, and merges what was written.
@@ -50,22 +49,16 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// How many chains fit in the registers together.
+    /// How many chains fit in the registers together. Constants and tables can be operands in memory.
     fn abreast(&self, chains: &[Chain]) -> usize {
-        let mut own = 0;
-        let (mut constants, mut others) = (HashSet::new(), HashSet::new());
+        let mut own = 1;
+        let mut shared: HashSet<V> = HashSet::new();
         for c in chains {
             own = own.max(c.most_alive(&self.classes));
-            for v in c.reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector) {
-                if self.constants.contains(v) {
-                    constants.insert(*v)
-                } else {
-                    others.insert(*v)
-                };
-            }
+            let vectors = c.reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector);
+            shared.extend(vectors.filter(|v| !self.constants.contains(v)));
         }
-        let shared = others.len() + constants.len().min(CONSTANTS);
-        (REGISTERS.saturating_sub(shared) / own.max(1)).clamp(1, MOST)
+        (REGISTERS.saturating_sub(shared.len()) / own).clamp(1, MOST)
     }
 }
 

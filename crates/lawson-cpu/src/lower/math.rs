@@ -269,6 +269,16 @@ impl Arithmetic for Writer<'_, '_> {
         let whole = self.op3(Vec3::Subps, held, magic);
         (whole, held)
     }
+    fn nearest_sixteenth(&mut self, a: V, b: V) -> (V, V) {
+        let magic = self.l.bits(786_432f32.to_bits());
+        let held = self.fma(a, b, magic);
+        let whole = self.op3(Vec3::Subps, held, magic);
+        (whole, held)
+    }
+    fn scale_down(&mut self, x: V, n: (V, V)) -> V {
+        // The instruction rounds down by itself.
+        self.scale(x, n)
+    }
     fn power_of_two(&mut self, n: (V, V)) -> V {
         let one = self.l.bits(1f32.to_bits());
         self.op3(Vec3::Scalefps, one, n.0)

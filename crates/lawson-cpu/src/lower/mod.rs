@@ -89,7 +89,7 @@ pub(crate) struct Lowering<'k> {
     states: [Option<(AccId, Vec<V>)>; 2],
     /// Values that depend on a state, at the current point.
     local: HashMap<ExprId, V>,
-    /// Registers that hold a constant in all lanes.
+    /// Registers that hold a constant, or a table.
     constants: HashSet<V>,
     words: Vec<Word>,
     scratch: Vec<(BufferId, usize)>,

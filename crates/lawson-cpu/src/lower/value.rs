@@ -190,6 +190,7 @@ impl<'k> Lowering<'k> {
         let dst = self.fresh(Class::Vector);
         self.emit(0, Op::Table { dst, lanes });
         self.frames[0].masks.insert(key, dst);
+        self.constants.insert(dst);
         dst
     }
 
@@ -213,6 +214,14 @@ impl<'k> Lowering<'k> {
         let dst = self.fresh(Class::Vector);
         self.emit(depth, Op::Vec3 { op, dst, a, b });
         dst
+    }
+
+    /// Computes the second of two operands now if it takes more: the first would wait for it in a register.
+    fn longer_first(&mut self, a: ExprId, b: ExprId) -> Result<()> {
+        if self.depends[a.0 as usize].work < self.depends[b.0 as usize].work {
+            self.value(b)?;
+        }
+        Ok(())
     }
 
     /// `±a·b ± c`.
@@ -378,6 +387,7 @@ impl<'k> Lowering<'k> {
             }
             _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         };
+        self.longer_first(a, b)?;
         let may_stay = matches!(self.k.expr(a), Expr::Load(_) | Expr::Const(_));
         let (a, b) = if matches!(op, Vec3::Addps | Vec3::Mulps) && may_stay {
             // Either may be the one that stays in memory.
@@ -431,6 +441,7 @@ impl<'k> Lowering<'k> {
         };
         let (a, b) = if never_nan(b) || nan_follows(self.k, b, a) { (b, a) } else { (a, b) };
         let sure = never_nan(a) || nan_follows(self.k, a, b);
+        self.longer_first(a, b)?;
         let first = self.value(a)?;
         if sure {
             let second = self.operand(b, depth)?;

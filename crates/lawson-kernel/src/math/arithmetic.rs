@@ -4,8 +4,8 @@
 //! at the end of the trait have a portable expansion; a target with an instruction for one of them overrides it. Read
 //! [`super::Scalar`] next: the same operations on plain numbers.
 
-/// The entries of a table: as many as AVX2 has lanes.
-pub const TABLE: usize = 8;
+/// The entries of a table: as many as AVX-512 has lanes.
+pub const TABLE: usize = 16;
 
 /// What an expansion may compute with. Numbers follow IEEE 754 with rounding to nearest even and with subnormals.
 ///
@@ -94,7 +94,7 @@ pub trait Arithmetic {
     /// The float of these bits. Costs nothing.
     fn of_bits(&mut self, a: Self::I) -> Self::F;
 
-    /// The entry of a constant table at the low three bits of `index`. One `vpermps`.
+    /// The entry of a constant table at the low four bits of `index`. One `vpermps`.
     fn lookup(&mut self, index: Self::I, table: &[f32; TABLE]) -> Self::F;
 
     /// `a && b`
@@ -141,6 +141,24 @@ pub trait Arithmetic {
         let whole = self.round_even(product);
         let integer = self.to_int(whole);
         (whole, integer)
+    }
+
+    /// The multiple of 1/16 nearest to `a * b`, as a float and as a number of sixteenths, for results below 2^17 in magnitude.
+    /// As [`Arithmetic::nearest`] otherwise; the integer is right in its low 18 bits, and the constant is `1.5 * 2^19`.
+    fn nearest_sixteenth(&mut self, a: Self::F, b: Self::F) -> (Self::F, Self::I) {
+        let (sixteen, sixteenth) = (self.f(16.0), self.f(0.0625));
+        let product = self.mul(a, b);
+        let product = self.mul(product, sixteen);
+        let whole = self.round_even(product);
+        let count = self.to_int(whole);
+        (self.mul(whole, sixteenth), count)
+    }
+
+    /// `x * 2^m` with `m` the greatest whole number up to the `n` of [`Arithmetic::nearest_sixteenth`], under the conditions of
+    /// [`Arithmetic::scale`]. One `vscalefps` on AVX-512.
+    fn scale_down(&mut self, x: Self::F, n: (Self::F, Self::I)) -> Self::F {
+        let whole = self.i_sar(n.1, 4);
+        self.scale(x, (n.0, whole))
     }
 
     /// `2^n` for the `n` of [`Arithmetic::nearest`], from -126 to 127. One `vscalefps` on AVX-512.

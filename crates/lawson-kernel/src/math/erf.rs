@@ -3,13 +3,13 @@
 //! The range up to where erf rounds to 1 is cut into eight intervals, each with a polynomial of degree 6 around its
 //! centre; a lane looks its coefficients up.
 
-use super::{Arithmetic, TABLE};
+use super::{Arithmetic, TABLE, twice};
 
 /// The width of an interval; the first is halved by 0. Exact, and so are its multiples.
 const WIDTH: f32 = 0.53125;
 
 /// erf at the centres `0`, `WIDTH`, … `7·WIDTH`.
-const AT_CENTRE: [f32; TABLE] = [
+const AT_CENTRE: [f32; TABLE] = twice([
     0.0,
     5.475_284_5e-1,
     8.670_583e-1,
@@ -18,12 +18,12 @@ const AT_CENTRE: [f32; TABLE] = [
     9.998_277e-1,
     9.999_934_4e-1,
     9.999_999e-1,
-];
+]);
 
 /// `(erf(centre + t) - erf(centre) - t) / t`, highest power first. The `t` is added apart: near 0, where it is most of the
 /// result, it is exact.
 const COEFFICIENTS: [[f32; TABLE]; 6] = [
-    [
+    twice([
         -2.013_365_2e-2,
         -4.747_603_5e-2,
         9.336_657e-3,
@@ -32,8 +32,8 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
         -8.124_146e-4,
         1.294_643e-4,
         -2.284_488_9e-3,
-    ],
-    [
+    ]),
+    twice([
         1.185_444_9e-1,
         -9.738_181e-4,
         -6.474_465e-2,
@@ -42,8 +42,8 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
         3.905_979_5e-3,
         4.848_439_4e-4,
         4.299_171_3e-5,
-    ],
-    [
+    ]),
+    twice([
         -7.364_702e-4,
         1.834_577_8e-1,
         4.805_569e-2,
@@ -52,8 +52,8 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
         -4.923_215e-3,
         -4.557_439_5e-4,
         2.242_485_4e-4,
-    ],
-    [
+    ]),
+    twice([
         -3.760_852_2e-1,
         -1.235_719_25e-1,
         1.529_388_6e-1,
@@ -62,8 +62,8 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
         4.249_459e-3,
         2.777_986_2e-4,
         8.425_28e-6,
-    ],
-    [
+    ]),
+    twice([
         -7.157_724e-7,
         -4.520_476_5e-1,
         -3.877_115_8e-1,
@@ -72,8 +72,8 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
         -2.581_579_8e-3,
         -1.376_012_4e-4,
         -1.058_895_6e-5,
-    ],
-    [
+    ]),
+    twice([
         1.283_791_7e-1,
         -1.490_857_8e-1,
         -6.350_966e-1,
@@ -82,7 +82,7 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
         -9.990_267e-1,
         -9.999_563e-1,
         -9.999_988_7e-1,
-    ],
+    ]),
 ];
 
 /// The error function.

@@ -1,9 +1,11 @@
 //! The exponentials and what is made of them: `exp`, `exp2`, `expm1`, `sigmoid`, `tanh`, `sinh`, `cosh`.
 //!
-//! All reduce `x = n·ln2 + r` with whole `n` and `|r| <= ln2 / 2`, take a minimax polynomial of degree 6 in `r`, and
-//! multiply by `2^n`. Arguments are clamped first to where results leave the range of f32.
+//! `exp`, `exp2` and `sigmoid` reduce `x = n·ln2 + r` with `n` a multiple of 1/16, so that a short polynomial in `r` does; the
+//! fraction of `2^n` is looked up. Where `e^x - 1` is wanted, `n` is whole, `|r| <= ln2 / 2`, and a polynomial of degree 6 keeps
+//! what is near 0 exact. Arguments are clamped first to where results leave the range of f32. `tanh` is polynomials alone, one for
+//! each half of a power of two.
 
-use super::{Arithmetic, polynomial};
+use super::{Arithmetic, TABLE, polynomial};
 
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
 /// ln 2 rounded to f32, and what it lacks.
@@ -42,13 +44,52 @@ fn exp_reduced<K: Arithmetic>(k: &mut K, r: K::F) -> K::F {
     k.fma(p, r, one)
 }
 
+/// `2^(j/16)`.
+const SIXTEENTHS: [f32; TABLE] = [
+    1.0,
+    1.044_273_7,
+    1.090_507_7,
+    1.138_788_6,
+    1.189_207_1,
+    1.241_857_8,
+    1.296_839_6,
+    1.354_255_6,
+    std::f32::consts::SQRT_2,
+    1.476_826_2,
+    1.542_210_8,
+    1.610_490_3,
+    1.681_792_9,
+    1.756_252_2,
+    1.834_008_1,
+    1.915_206_6,
+];
+
+/// `2^n·(1 + g)` for the `n` of [`Arithmetic::nearest_sixteenth`] and a small `g`.
+fn grown<K: Arithmetic>(k: &mut K, n: (K::F, K::I), g: K::F) -> K::F {
+    let power = k.lookup(n.1, &SIXTEENTHS);
+    let p = k.fma(power, g, power);
+    k.scale_down(p, n)
+}
+
+/// `e^x` for `x` up to some hundreds in magnitude.
+fn exp_bounded<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    let log2_e = k.f(LOG2_E);
+    let (high, low) = (k.f(LN_2.0), k.f(LN_2.1));
+    let n = k.nearest_sixteenth(x, log2_e);
+    let r = k.fnma(n.0, high, x);
+    let r = k.fnma(n.0, low, r);
+    // (e^r - 1 - r) / r² for |r| <= ln2 / 32; e^r is then within 2^-29.
+    let tail = polynomial(k, r, &[1.666_705_8e-1, 5.000_162e-1]);
+    let square = k.mul(r, r);
+    let g = k.fma(square, tail, r);
+    grown(k, n, g)
+}
+
 /// `e^x`.
 pub fn exp<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     // e^-104 rounds to 0, e^89 to infinity.
     let x = clamp(k, x, -104.0, 89.0);
-    let (r, n) = reduce(k, x);
-    let p = exp_reduced(k, r);
-    k.scale(p, n)
+    exp_bounded(k, x)
 }
 
 /// `2^r` for `|r| <= 1/2`, highest power first, within 2^-27; the last coefficient is 1.
@@ -59,10 +100,12 @@ pub(super) const EXP2: [f32; 7] =
 pub fn exp2<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let x = clamp(k, x, -151.0, 129.0);
     let one = k.f(1.0);
-    let n = k.nearest(x, one);
+    let n = k.nearest_sixteenth(x, one);
     let r = k.sub(x, n.0);
-    let p = polynomial(k, r, &EXP2);
-    k.scale(p, n)
+    // (2^r - 1) / r for |r| <= 1/32; 2^r is then within 2^-29.
+    let slope = polynomial(k, r, &[5.550_595e-2, 2.402_343e-1, 6.931_472e-1]);
+    let g = k.mul(slope, r);
+    grown(k, n, g)
 }
 
 /// `e^x - 1`: with `g = e^r - 1` it is `2^n·g + (2^n - 1)`.
@@ -134,9 +177,7 @@ pub fn sinh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
 pub fn sigmoid<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     // From 18 on it rounds to 1.
     let x = clamp(k, x, -104.0, 18.0);
-    let (r, n) = reduce(k, x);
-    let p = exp_reduced(k, r);
-    let power = k.scale(p, n);
+    let power = exp_bounded(k, x);
     fraction(k, power)
 }
 
@@ -153,26 +194,149 @@ fn fraction<K: Arithmetic>(k: &mut K, h: K::F) -> K::F {
     k.fma(rest, inverse, quotient)
 }
 
-/// The hyperbolic tangent: `h / (h + 1)` with `h = (e^(2|x|) - 1) / 2`, which does not cancel, and the sign of `x`.
+/// Where the polynomials of [`tanh`] have their origin. An index is the lowest bit of the exponent and above, and the highest bit of the
+/// mantissa: 6 is from 0 to 3/32, 7 to 1/8, … 15 to 2, 0 to 3, … 4 to the end.
+const TANH_ORIGIN: [f32; TABLE] = [
+    2.4997172, 3.5005865, 4.99977, 6.998237, 8.513815, 0.0, 0.0, 0.10934932, 0.15629765, 0.21874551,
+    0.31252342, 0.43750852, 0.62510663, 0.875142, 1.2497119, 1.749765,
+];
+
+/// tanh at the origins, which are such that it is close to an f32.
+const TANH_THERE: [f32; TABLE] = [
+    0.9866068, 0.99818003, 0.99990916, 0.99999833, 0.99999994, 0.0, 0.0, 0.10891555, 0.15503724, 0.21532206,
+    0.302731, 0.41157714, 0.55467355, 0.7039772, 0.8482028, 0.9413488,
+];
+
+/// `(tanh(origin + t) - tanh(origin)) / t`, highest power first.
+const TANH_SLOPE: [[f32; TABLE]; 6] = [
+    [
+        -6.965099e-04,
+        -1.5765097e-04,
+        -9.379952e-06,
+        -1.7258967e-07,
+        -3.4921777e-05,
+        0.0,
+        0.0,
+        1.0661912,
+        -0.06743596,
+        -0.07003088,
+        -0.07295907,
+        -0.061673954,
+        -0.024336401,
+        0.0129244365,
+        0.015102012,
+        2.1018048e-03,
+    ],
+    [
+        2.8881128e-03,
+        4.897106e-04,
+        2.8439978e-05,
+        5.2370734e-07,
+        -3.381164e-07,
+        0.0,
+        0.13267563,
+        0.11986939,
+        0.107242085,
+        0.08494937,
+        0.045495868,
+        -5.9655346e-03,
+        -0.05435926,
+        -0.058536306,
+        -0.019716669,
+        3.480192e-03,
+    ],
+    [
+        -8.055756e-03,
+        -1.1959113e-03,
+        -5.959121e-05,
+        -1.095944e-06,
+        1.3692093e-05,
+        0.0,
+        0.0,
+        0.07005537,
+        0.09726126,
+        0.12738054,
+        0.15812664,
+        0.16999589,
+        0.13787305,
+        0.0607549,
+        -0.01255727,
+        -0.023528958,
+    ],
+    [
+        0.017026717,
+        2.4089573e-03,
+        1.1895379e-04,
+        2.185869e-06,
+        1.7633855e-07,
+        0.0,
+        -0.33333156,
+        -0.3176572,
+        -0.3018624,
+        -0.27366477,
+        -0.21953759,
+        -0.13616756,
+        -0.017778834,
+        0.08183944,
+        0.10834059,
+        0.06295027,
+    ],
+    [
+        -0.026250515,
+        -3.630052e-03,
+        -1.8184214e-04,
+        -3.3412757e-06,
+        -1.5257438e-06,
+        0.0,
+        0.0,
+        -0.10762349,
+        -0.15131068,
+        -0.20533897,
+        -0.27498692,
+        -0.34185773,
+        -0.3840212,
+        -0.35509744,
+        -0.23796499,
+        -0.10718422,
+    ],
+    [
+        0.026607163,
+        3.6366922e-03,
+        1.8192039e-04,
+        3.342566e-06,
+        1.5959819e-07,
+        0.0,
+        1.0,
+        0.9881374,
+        0.9759635,
+        0.9536364,
+        0.9083539,
+        0.83060426,
+        0.6923373,
+        0.50441605,
+        0.28055185,
+        0.1138624,
+    ],
+];
+
+/// The hyperbolic tangent.
 pub fn tanh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
-    /// `(e^(2r) - 1 - 2r) / 2r²`
-    const TAIL: [f32; 5] =
-        [32.0 * EXP_TAIL[0], 16.0 * EXP_TAIL[1], 8.0 * EXP_TAIL[2], 4.0 * EXP_TAIL[3], 2.0 * EXP_TAIL[4]];
-    // From here on it rounds to 1.
-    let end = k.f(9.02);
+    // From the end on it rounds to 1; below 1/16 one polynomial does.
+    let (end, least) = (k.f(9.02), k.f(0.0625));
     let a = k.abs(x);
     let a = k.min(end, a);
-    // a = n·ln2/2 + r. What ln2 lacks is not felt: the greater n, the less h matters.
-    let (inverse, half_ln_2) = (k.f(2.0 * LOG2_E), k.f(LN_2.0 / 2.0));
-    let n = k.nearest(a, inverse);
-    let r = k.fnma(n.0, half_ln_2, a);
-    let tail = polynomial(k, r, &TAIL);
-    let square = k.mul(r, r);
-    let h_of_r = k.fma(square, tail, r);
-    let power = k.power_of_two(n);
-    let (half, minus_half) = (k.f(0.5), k.f(-0.5));
-    let h_of_n = k.fma(power, half, minus_half);
-    let h = k.fma(power, h_of_r, h_of_n);
-    let magnitude = fraction(k, h);
+    let place = k.max(least, a);
+    let place = k.bits(place);
+    let index = k.i_shr(place, 22);
+    let origin = k.lookup(index, &TANH_ORIGIN);
+    let t = k.sub(a, origin);
+    let [first, rest @ ..] = &TANH_SLOPE;
+    let first = k.lookup(index, first);
+    let slope = rest.iter().fold(first, |sum, table| {
+        let c = k.lookup(index, table);
+        k.fma(sum, t, c)
+    });
+    let there = k.lookup(index, &TANH_THERE);
+    let magnitude = k.fma(slope, t, there);
     k.or_sign(magnitude, x)
 }

@@ -29,6 +29,17 @@ pub use pow::{POW_MAX_ULP, pow, rsqrt};
 pub use scalar::Scalar;
 pub use trig::{cos, sin, tan};
 
+/// Eight entries where only the low three bits of the index are meant.
+const fn twice(half: [f32; TABLE / 2]) -> [f32; TABLE] {
+    let mut table = [0.0; TABLE];
+    let mut n = 0;
+    while n < TABLE {
+        table[n] = half[n % (TABLE / 2)];
+        n += 1;
+    }
+    table
+}
+
 /// `c[0]·x^n + … + c[n]`, from the inside; an empty polynomial is 0.
 fn polynomial<K: Arithmetic>(k: &mut K, x: K::F, coefficients: &[f32]) -> K::F {
     let Some((&first, rest)) = coefficients.split_first() else {

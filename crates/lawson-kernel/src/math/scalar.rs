@@ -153,7 +153,7 @@ impl Arithmetic for Scalar {
     }
     #[inline(always)]
     fn lookup(&mut self, index: i32, table: &[f32; TABLE]) -> f32 {
-        table[(index & 7) as usize]
+        table[(index & 15) as usize]
     }
     #[inline(always)]
     fn and(&mut self, a: bool, b: bool) -> bool {

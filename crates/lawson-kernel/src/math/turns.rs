@@ -3,7 +3,7 @@
 //! `x = X·2^(16g)` with an `X` below 2^40 and `g` from 0 to 7. A table gives `2^(16g)/π`, less a multiple of 2, in four
 //! parts; `X` times these, each product exact in two floats and less its multiples of 2, is summed in three floats.
 
-use super::{Arithmetic, TABLE};
+use super::{Arithmetic, TABLE, twice};
 use std::f32::consts::PI;
 
 /// `x = r + n·unit`.
@@ -16,7 +16,7 @@ pub(super) struct Turns<K: Arithmetic> {
 
 /// `2^(16g)/π` less a multiple of 2, for each `g`, in four parts, the greatest first.
 const INVERSE_PI: [[f32; TABLE]; 4] = [
-    [
+    twice([
         3.183_098_7e-1,
         7.567_009_3e-1,
         -8.471_368e-1,
@@ -25,8 +25,8 @@ const INVERSE_PI: [[f32; TABLE]; 4] = [
         -3.284_762_8e-1,
         9.789_189_7e-1,
         4.331_12e-1,
-    ],
-    [
+    ]),
+    twice([
         1.284_127_65e-8,
         7.925_866e-9,
         -2.491_462_9e-8,
@@ -35,8 +35,8 @@ const INVERSE_PI: [[f32; TABLE]; 4] = [
         6.154_438_3e-9,
         -7.350_816e-9,
         1.147_673_1e-8,
-    ],
-    [
+    ]),
+    twice([
         1.468_547_7e-16,
         -2.668_918_1e-17,
         6.093_746_7e-16,
@@ -45,8 +45,8 @@ const INVERSE_PI: [[f32; TABLE]; 4] = [
         1.900_222_7e-16,
         1.498_702_2e-16,
         4.181_649_5e-16,
-    ],
-    [
+    ]),
+    twice([
         3.037_013_3e-24,
         8.097_428e-25,
         2.186_495_7e-23,
@@ -55,7 +55,7 @@ const INVERSE_PI: [[f32; TABLE]; 4] = [
         -2.797_770_5e-24,
         1.473_832e-24,
         8.244_631e-25,
-    ],
+    ]),
 ];
 
 /// A number as the sum of three floats, the greatest first.

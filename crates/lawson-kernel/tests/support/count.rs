@@ -200,6 +200,24 @@ impl Arithmetic for Count {
         }
     }
 
+    fn nearest_sixteenth(&mut self, a: usize, b: usize) -> (usize, usize) {
+        match self.hooks {
+            Hooks::Portable => Portable(self).nearest_sixteenth(a, b),
+            Hooks::Avx512 => {
+                let magic = self.f(786_432.0);
+                let shifted = self.fma(a, b, magic);
+                (self.sub(shifted, magic), shifted)
+            }
+        }
+    }
+
+    fn scale_down(&mut self, x: usize, n: (usize, usize)) -> usize {
+        match self.hooks {
+            Hooks::Portable => Portable(self).scale_down(x, n),
+            Hooks::Avx512 => self.scale(x, n),
+        }
+    }
+
     fn power_of_two(&mut self, n: (usize, usize)) -> usize {
         match self.hooks {
             Hooks::Portable => Portable(self).power_of_two(n),

@@ -72,6 +72,13 @@ macro_rules! as_scalar {
         }
 
         #[inline(always)]
+        fn nearest_sixteenth(&mut self, a: f32, b: f32) -> (f32, i32) {
+            const MAGIC: f32 = 786_432.0;
+            let shifted = a.mul_add(b, MAGIC);
+            (shifted - MAGIC, shifted.to_bits() as i32)
+        }
+
+        #[inline(always)]
         fn if_any(&mut self, condition: bool, common: f32, rare: impl FnOnce(&mut Self) -> f32) -> f32 {
             if condition { rare(self) } else { common }
         }
@@ -98,7 +105,12 @@ impl Arithmetic for Avx512 {
 
     #[inline(always)]
     fn scale(&mut self, x: f32, (n, _): (f32, i32)) -> f32 {
-        if n.is_nan() { n } else { (f64::from(x) * 2f64.powi(n as i32)) as f32 }
+        if n.is_nan() { n } else { (f64::from(x) * 2f64.powi(n.floor() as i32)) as f32 }
+    }
+
+    #[inline(always)]
+    fn scale_down(&mut self, x: f32, n: (f32, i32)) -> f32 {
+        self.scale(x, n)
     }
 
     #[inline(always)]
