@@ -35,6 +35,10 @@ fn run(
 }
 
 fn check(text: &str, at: &[(&str, i64)]) {
+    check_with(text, at, Elements::Tame);
+}
+
+fn check_with(text: &str, at: &[(&str, i64)], elements: Elements) {
     let graph = Graph::parse(text).unwrap();
     let graph = lawson_opt::Pipeline::standard().run(&graph).unwrap();
     let mut bindings = Bindings::new();
@@ -43,7 +47,7 @@ fn check(text: &str, at: &[(&str, i64)]) {
     }
     let mut rng = Rng::new(7);
     let bindings = complete_bindings(&mut rng, &graph, &bindings, 9).unwrap();
-    let inputs = random_inputs(&mut rng, &graph, &bindings, Elements::Tame).unwrap();
+    let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
     let plan = compile(&graph, &Machine::default()).unwrap();
     println!("{} steps, {} kernels", plan.steps.len(), plan.kernels.len());
     let oracle = interp::run_bounded(&graph, &inputs, &interp::Options::default()).unwrap();
@@ -115,5 +119,50 @@ fn padded_convolution() {
            return %y
          }",
         &[],
+    );
+}
+
+/// The machine's `min` and `max` give their second operand where either is NaN. Where they are left as they are, because one
+/// NaN implies the other, and where they are mended.
+#[test]
+fn extrema_of_nan_are_nan() {
+    check_with(
+        "lawson 1
+         graph @g(%x: f32[9, 130], %b: f32[9, 130], %c: f32[9, 130]) -> (p: f32[9, 130], q: f32[9, 130], r: f32[9, 130], s: f32[9, 130], t: f32[9, 130], u: f32[9, 130]) {
+           %k: f32[] = constant 0.25
+           %quarter = broadcast %k {shape = [9, 130], axes = []}
+           %z: f32[] = constant 0.0
+           %zero = broadcast %z {shape = [9, 130], axes = []}
+           %sum = add %x, %b
+           %product = mul %sum, %c
+           %p = max %product, %x
+           %q = min %x, %product
+           %part = mul %x, %quarter
+           %none = mul %x, %zero
+           %r = max %part, %product
+           %s = min %none, %x
+           %t = max %b, %c
+           %within = min %product, %c
+           %root = sqrt %within
+           %u = max %root, %within
+           return %p, %q, %r, %s, %t, %u
+         }",
+        &[],
+        Elements::Wild,
+    );
+}
+
+#[test]
+fn the_logistic_function_of_anything() {
+    check_with(
+        "lawson 1
+         graph @g(%x: f32[9, 130]) -> (y: f32[9, 130], z: f32[9, 130]) {
+           %y = sigmoid %x
+           %g = silu %x
+           %z = tanh %g
+           return %y, %z
+         }",
+        &[],
+        Elements::Wild,
     );
 }
