@@ -511,6 +511,8 @@ pub struct Program {
     pub scratch_bytes: usize,
     /// How many iterations the parallel loops have in all; 1 if there are none.
     pub parallel: lawson_kernel::Index,
+    /// What the parameters must satisfy.
+    pub limits: Vec<crate::lower::Limit>,
     /// The registers that hold, at entry, the argument table, the first and one past the last parallel iteration, the scratch.
     pub entry: [V; 4],
 }

@@ -193,6 +193,8 @@ impl<'k> Lowering<'k> {
                 self.emit(depth, Op::MaskFrom { dst, src: bits });
             }
             Some((axis, _)) => {
+                self.must_fit(&index)?;
+                self.must_fit(&Index::constant(condition.end.clone()))?;
                 let lanes = self.lanes_of(&index, axis, depth)?;
                 let end = self.in_register(end, depth);
                 let limit = self.fresh(Class::Vector);
@@ -208,7 +210,7 @@ impl<'k> Lowering<'k> {
         Ok(dst)
     }
 
-    /// An index that moves with the vector axis, as 32-bit integers in the lanes.
+    /// An index that moves with the vector axis, as 32-bit integers in the lanes; the rest of its bits is lost.
     pub(super) fn lanes_of(&mut self, index: &Index, axis: AxisId, depth: usize) -> Result<V> {
         let mut first = index.clone();
         let by = index.terms().iter().find(|(a, _)| *a == Atom::Axis(axis)).map(|(_, c)| c.clone());
@@ -231,10 +233,10 @@ impl<'k> Lowering<'k> {
 
     /// 0, 1, … times a number, in the lanes.
     fn lane_multiples(&mut self, by: &Dim, depth: usize) -> Result<V> {
+        self.must_fit(&Index::constant(by.clone() * (LANES - 1)))?;
         let dst = self.fresh(Class::Vector);
         match self.dimension(by)? {
             Gen::Imm(c) => {
-                small(c.saturating_mul(LANES))?;
                 self.emit(depth, Op::Lanes { dst, by: small(c)? });
             }
             Gen::Reg(c) => {

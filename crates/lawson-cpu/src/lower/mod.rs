@@ -10,11 +10,13 @@
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
 //! `value.rs` writes expressions, `memory.rs` addresses, loads, stores and masks, `scalar.rs` index arithmetic in general
-//! registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by.
+//! registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by, `limits.rs` what must
+//! fit in a lane.
 
 mod acc;
 mod hash;
 mod hoist;
+mod limits;
 mod math;
 mod memory;
 mod scalar;
@@ -29,6 +31,8 @@ use lawson_graph::Dim;
 use lawson_kernel::{
     AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store,
 };
+pub use limits::Limit;
+use limits::Reach;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
@@ -74,6 +78,9 @@ pub(crate) struct Lowering<'k> {
     fixed: Vec<Option<i64>>,
     /// The frame and register of axes that loops run over.
     dynamic: Vec<Option<(usize, V)>>,
+    /// Between what axes lie that loops without a constant extent run over.
+    reaches: Vec<Reach>,
+    limits: Vec<Limit>,
     jams: Vec<(AxisId, Vec<i64>)>,
     vector: Option<VectorLoop<'k>>,
     vectors: u32,
@@ -105,6 +112,8 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         frames: vec![Frame::default()],
         fixed: vec![None; kernel.axes.len()],
         dynamic: vec![None; kernel.axes.len()],
+        reaches: vec![(Dim::ZERO, Dim::ZERO); kernel.axes.len()],
+        limits: Vec::new(),
         jams: Vec::new(),
         vector: None,
         vectors: 0,
@@ -133,6 +142,7 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         words: l.words,
         scratch_bytes: l.scratch_bytes,
         parallel: l.parallel,
+        limits: l.limits,
         entry: l.entry,
     })
 }
@@ -223,6 +233,7 @@ impl<'k> Lowering<'k> {
             self.dynamic[f.axis.0 as usize] = Some((1, axis));
         }
         for f in &loops {
+            self.set_reach(f);
             let l = self.scope.enter(f);
             left.push(l);
         }
@@ -342,6 +353,7 @@ impl<'k> Lowering<'k> {
                 };
                 stored(&f.body, &mut frame.stores);
                 self.frames.push(frame);
+                self.set_reach(f);
                 let left = self.scope.enter(f);
                 let before = self.dynamic[axis].replace((parent + 1, counter));
                 let done = self.walk(&f.body);

@@ -93,13 +93,12 @@ impl<'k> Lowering<'k> {
                         dst
                     }
                 };
-                // Lanes have 32 bits: an index of 64 is one of 32 where it is known to fit.
-                let (lo, hi) = self.scope.interval(&index);
-                let fits = lo.is_some_and(|v| v >= i64::from(i32::MIN))
-                    && hi.is_some_and(|v| v <= i64::from(i32::MAX));
+                // Lanes have 32 bits, to which integers of 32 bits are cut.
+                if matches!(dtype, DType::I64 | DType::F32) {
+                    self.must_fit(&index)?;
+                }
                 match dtype {
-                    DType::I64 if fits => Ok(lanes),
-                    DType::I32 | DType::U32 => Ok(lanes),
+                    DType::I32 | DType::U32 | DType::I64 => Ok(lanes),
                     DType::F32 => self.vec2(Vec2::Cvtdq2ps, lanes, depth),
                     _ => Err(Unsupported::new(format!("an index as {dtype}"))),
                 }
