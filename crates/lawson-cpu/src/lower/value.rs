@@ -254,11 +254,21 @@ impl<'k> Lowering<'k> {
                 let rest = self.bits(0x7FFF_FFFF);
                 Ok(self.vec3(Vec3::Pandd, a, Src::Reg(rest), depth))
             }
-            (UnaryKind::Neg, DType::I32) => {
+            (UnaryKind::Neg, DType::I32 | DType::U32) => {
                 let zero = self.bits(0);
                 Ok(self.vec3(Vec3::Psubd, zero, Src::Reg(a), depth))
             }
             (UnaryKind::Abs, DType::I32) => self.vec2(Vec2::Pabsd, a, depth),
+            (UnaryKind::Abs, DType::U32) => Ok(a),
+            (UnaryKind::Sign, DType::U32) => {
+                let one = self.bits(1);
+                Ok(self.vec3(Vec3::Pminud, a, Src::Reg(one), depth))
+            }
+            (UnaryKind::Sign, DType::I32) => {
+                let (least, most) = (self.bits(u32::MAX), self.bits(1));
+                let raised = self.vec3(Vec3::Pmaxsd, a, Src::Reg(least), depth);
+                Ok(self.vec3(Vec3::Pminsd, raised, Src::Reg(most), depth))
+            }
             (UnaryKind::Not, DType::Bool) => {
                 let dst = self.fresh(Class::Mask);
                 self.emit(depth, Op::MaskNot { dst, src: a });
@@ -358,7 +368,19 @@ impl<'k> Lowering<'k> {
             }
             (_, DType::F32) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
+                if let Some(v) = self.float_remainder(kind, a, b, depth) {
+                    return Ok(v);
+                }
                 return self.expand_binary(kind, a, b, depth);
+            }
+            (BinaryKind::Pow, DType::I32 | DType::U32) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                return Ok(self.integer_power(a, b, dtype, depth));
+            }
+            (_, DType::I32 | DType::U32) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                let quotient = self.divide(kind, a, b, dtype, depth);
+                return quotient.ok_or_else(|| Unsupported::new(format!("{} of {dtype}", kind.name())));
             }
             _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         };
