@@ -4,16 +4,14 @@
 
 mod common;
 
-use common::call;
-use lawson_cpu::{Listing, emit};
+use common::machine_and_evaluator;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::random::Rng;
 use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{for_each, store};
 use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::machine::Machine;
-use lawson_kernel::verify::verify;
-use lawson_kernel::{ExprId, Kernel, eval};
+use lawson_kernel::{ExprId, Kernel};
 
 /// `y[i] = f(x0[i], x1[i])` by machine code and by the evaluator, as bits.
 fn both(
@@ -30,8 +28,6 @@ fn both(
     let value = value(&mut k, loads);
     k.body = vec![for_each(i, n, vec![store(y, vec![i.into()], value)])];
     choose(&mut k, &Machine::default(), &Freedom::default()).unwrap();
-    verify(&k).unwrap();
-    let code = emit(&k, Listing::Off).unwrap();
     let bytes = |v: &mut dyn Iterator<Item = u32>| v.flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
     let buffers = vec![
         bytes(&mut pairs.iter().map(|p| p.0)),
@@ -39,10 +35,7 @@ fn both(
         vec![0xA5; 4 * pairs.len()],
     ];
     let params = [(Symbol::new("N"), pairs.len() as i64)];
-    let (mut machine, mut evaluator) = (buffers.clone(), buffers);
-    call(&k, &code, &params, &mut machine, 2);
-    eval::run(&k, &params, &mut evaluator, &eval::Options::default()).unwrap();
-    [machine, evaluator].map(|b| {
+    machine_and_evaluator(&k, &params, &buffers).map(|b| {
         b[2].chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect::<Vec<u32>>()
     })
 }

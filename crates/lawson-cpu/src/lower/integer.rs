@@ -76,6 +76,18 @@ impl Writer<'_, '_> {
         dst
     }
 
+    /// The quotient of i32 rounded down; the divisor is not 0.
+    pub(super) fn floor_quotient(&mut self, a: V, b: V) -> V {
+        self.quotient_of_integers(a, b, DType::I32, Rounding::Down)
+    }
+
+    /// The remainder that goes with it.
+    pub(super) fn floor_remainder(&mut self, a: V, b: V) -> V {
+        let q = self.floor_quotient(a, b);
+        let whole = self.op3(Vec3::Pmulld, q, b);
+        self.op3(Vec3::Psubd, a, whole)
+    }
+
     fn quotient_of_integers(&mut self, a: V, b: V, dtype: DType, rounding: Rounding) -> V {
         let (to_float, to_int) = match dtype {
             DType::U32 => (Vec2::Cvtudq2pd, Vec2::Cvttpd2udq),

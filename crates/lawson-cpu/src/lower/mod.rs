@@ -9,7 +9,7 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction), `memory.rs` addresses, loads, stores and masks, `scalar.rs` index arithmetic in general
+//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index arithmetic in general
 //! registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by, `limits.rs` what must
 //! fit in a lane.
 
@@ -17,6 +17,7 @@ mod acc;
 mod hash;
 mod hoist;
 mod integer;
+mod lanes;
 mod limits;
 mod math;
 mod memory;

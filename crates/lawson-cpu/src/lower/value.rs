@@ -84,13 +84,10 @@ impl<'k> Lowering<'k> {
                 let index = self.scope.simplify(&k.resolve(index));
                 let along = self.vector.as_ref().map(|v| v.axis).filter(|a| index.mentions(*a));
                 let lanes = match along {
-                    Some(axis) => self.lanes_of(&index, axis, depth)?,
+                    Some(axis) => self.lanes_of(&index, axis)?,
                     None => {
                         let value = self.scalar(&index)?;
-                        let src = self.in_register(value, depth);
-                        let dst = self.fresh(Class::Vector);
-                        self.emit(depth, Op::Spread { dst, src });
-                        dst
+                        self.spread(value, depth)
                     }
                 };
                 // Lanes have 32 bits, to which integers of 32 bits are cut.
