@@ -68,7 +68,7 @@ pub struct Allocated {
 }
 
 /// Bytes at the top of the stack that encoding uses for itself.
-pub const HEAD: u32 = 64;
+pub const HEAD: u32 = 192;
 
 /// General registers in the order in which they are given out; those that need not be saved come first.
 const GENERAL: [u8; 14] = [7, 6, 2, 1, 0, 8, 9, 10, 11, 3, 12, 13, 14, 15];

@@ -190,6 +190,20 @@ pub enum Op {
         src: V,
         mask: Option<V>,
     },
+    /// One byte a lane from `base + index`; lanes outside the mask are 0.
+    GatherBytes {
+        dst: V,
+        base: Addr,
+        index: V,
+        mask: Option<V>,
+    },
+    /// The low byte of each lane.
+    ScatterBytes {
+        base: Addr,
+        index: V,
+        src: V,
+        mask: Option<V>,
+    },
     CmpFloat {
         op: CmpFloat,
         dst: V,
@@ -406,7 +420,13 @@ impl Op {
                 f(dst, Def);
                 f(index, Late);
             }
-            Op::Scatter { base, index, src, mask } => {
+            Op::GatherBytes { dst, base, index, mask } => {
+                base.visit(f);
+                f(index, Use);
+                mask.iter_mut().for_each(|m| f(m, Use));
+                f(dst, Def);
+            }
+            Op::Scatter { base, index, src, mask } | Op::ScatterBytes { base, index, src, mask } => {
                 base.visit(f);
                 f(index, Use);
                 mask.iter_mut().for_each(|m| f(m, Use));
@@ -511,6 +531,8 @@ pub struct Program {
     pub scratch_bytes: usize,
     /// How many iterations the parallel loops have in all; 1 if there are none.
     pub parallel: lawson_kernel::Index,
+    /// What the parameters must satisfy.
+    pub limits: Vec<crate::lower::Limit>,
     /// The registers that hold, at entry, the argument table, the first and one past the last parallel iteration, the scratch.
     pub entry: [V; 4],
 }

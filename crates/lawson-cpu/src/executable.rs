@@ -8,6 +8,7 @@
 use crate::code::Word;
 use crate::exec::{CodeBuilder, Entry, ExecutableMemory, Kernel as Function};
 use crate::kernel::{Emitted, Listing, emit};
+use crate::lower::Limit;
 use crate::memory::Memory;
 use crate::team::{Member, Team};
 use lawson_graph::{Bindings, Code, Error, Result};
@@ -211,6 +212,7 @@ impl Executable {
             let first_patch = instance.patches.len();
             let mut aligned = true;
             let table = |instance: &mut Instance, part: &Part| -> Result<usize> {
+                check_limits(kernel, &part.emitted.limits, bindings)?;
                 let start = instance.tables.len();
                 for word in &part.emitted.words {
                     let value = match word {
@@ -270,6 +272,22 @@ impl Executable {
         }
         Ok(instance)
     }
+}
+
+/// That the code of a kernel is right for these sizes.
+fn check_limits(kernel: &Kernel, limits: &[Limit], bindings: &Bindings) -> Result<()> {
+    for limit in limits {
+        let value = bindings.eval(&limit.value)?;
+        if !limit.holds(value) {
+            let (name, what) = (&kernel.name, &limit.value);
+            let message =
+                format!("the kernel `{name}` counts in 32 bits, which do not hold {what} = {value} here");
+            return Err(Error::new(Code::Budget, message).help(
+                "run it on parts of the tensors, declare bounds of the symbolic sizes, or use the reference target",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// An address that is only ever used by the team's members while a run lasts.

@@ -5,7 +5,7 @@ use crate::asm::Code;
 use crate::code::Word;
 use crate::encode::encode;
 use crate::error::{Result, Unsupported};
-use crate::lower::lower;
+use crate::lower::{Limit, lower};
 use lawson_graph::Dim;
 use lawson_kernel::Kernel;
 
@@ -30,6 +30,8 @@ pub struct Emitted {
     pub scratch_bytes: usize,
     /// How many parallel iterations there are, by the kernel's parameters.
     pub parallel: Dim,
+    /// What the kernel's parameters must satisfy: the code is wrong for others.
+    pub limits: Vec<Limit>,
     /// What was put into memory for want of registers: vectors, masks, general registers.
     pub spilled: [u32; 3],
 }
@@ -40,10 +42,11 @@ pub fn emit(kernel: &Kernel, listing: Listing) -> Result<Emitted> {
     let words = program.words.clone();
     let scratch_bytes = program.scratch_bytes;
     let parallel = program.parallel.as_dim().cloned().unwrap_or(Dim::ONE);
+    let limits = program.limits.clone();
     let entry = program.entry;
     let allocated = allocate(program);
     let spilled = allocated.spilled;
     let code = encode(&allocated, &entry, listing == Listing::On)
         .map_err(|e| Unsupported::new(format!("code that cannot be assembled: {e}")))?;
-    Ok(Emitted { code, words, scratch_bytes, parallel, spilled })
+    Ok(Emitted { code, words, scratch_bytes, parallel, limits, spilled })
 }

@@ -23,3 +23,4 @@ pub mod team;
 pub use code::Word;
 pub use error::Unsupported;
 pub use kernel::{Emitted, Listing, emit};
+pub use lower::Limit;

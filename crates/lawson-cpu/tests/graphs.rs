@@ -166,3 +166,48 @@ fn the_logistic_function_of_anything() {
         Elements::Wild,
     );
 }
+
+/// The error of making room for a run with this `N`, if there is one.
+fn refused(text: &str, n: i64) -> Option<lawson_graph::Error> {
+    let graph = Graph::parse(text).unwrap();
+    let plan = compile(&graph, &Machine::default()).unwrap();
+    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len()).unwrap());
+    let mut bindings = Bindings::new();
+    bindings.define(lawson_graph::Symbol::new("N"), n, "test");
+    executable.instance(&bindings, &Team::new(1).unwrap()).err()
+}
+
+#[test]
+fn sizes_that_lanes_cannot_count_are_refused_when_they_are_known() {
+    // Lanes lie N apart.
+    let transposed = "lawson 1
+         graph @g(%x: f32[16, N]) -> (y: f32[N, 16]) {
+           %y = transpose %x {perm = [1, 0]}
+           return %y
+         }";
+    // Lanes compare their index with N.
+    let padded = "lawson 1
+         graph @g(%x: f32[N], %z: f32[]) -> (y: f32[N + 3]) {
+           %y = pad %x, %z {low = [1], high = [2], interior = [0]}
+           return %y
+         }";
+    // Lanes hold their index, which is made a float. What is known of it counts whole tiles.
+    let counted = "lawson 1
+         graph @g(%x: f32[N]) -> (y: f32[N]) {
+           %i = iota {dtype = f32, shape = [N], axis = 0}
+           %y = add %x, %i
+           return %y
+         }";
+    for (text, fits, beyond) in [
+        (transposed, i64::from(i32::MAX) / 15, i64::from(i32::MAX) / 15 + 1),
+        (padded, i64::from(i32::MAX) - 9999, i64::from(i32::MAX) + 1),
+        (counted, i64::from(i32::MAX) - 9999, i64::from(i32::MAX) + 99),
+    ] {
+        assert!(refused(text, 7).is_none());
+        assert!(refused(text, fits).is_none(), "{text}");
+        let error = refused(text, beyond).expect(text);
+        assert_eq!(error.code(), lawson_graph::Code::Budget);
+        assert!(error.message().contains("in 32 bits"), "{error}");
+        assert!(error.help_text().is_some());
+    }
+}

@@ -17,7 +17,7 @@ use lawson_kernel::verify::verify;
 use lawson_kernel::{Kernel, Kind, Level, Node, eval};
 
 /// Graphs whose kernels are scheduled; N and M are run at several sizes.
-const GRAPHS: [&str; 16] = [
+const GRAPHS: [&str; 20] = [
     "graph @matmul(%x: f32[N, 19], %w: f32[19, M], %b: f32[M]) -> (y: f32[N, M]) {
        %h = contract %x, %w {batch = [], sum = [[1, 0]]}
        %c = broadcast %b {shape = [N, M], axes = [1]}
@@ -83,6 +83,34 @@ const GRAPHS: [&str; 16] = [
        %n = neg %s
        %y = select %q2, %s, %n
        return %y
+     }",
+    "graph @any_and_all(%x: bool[N, M]) -> (y: bool[N], z: bool[M]) {
+       %y = reduce_or %x {axes = [1]}
+       %z = reduce_and %x {axes = [0]}
+       return %y, %z
+     }",
+    "graph @masks_transposed(%x: bool[N, M], %s: bool[3, 31]) -> (y: bool[M, N], z: bool[3, 11]) {
+       %y = transpose %x {perm = [1, 0]}
+       %z = slice %s {start = [0, 0], size = [3, 11], step = [1, 3]}
+       return %y, %z
+     }",
+    "graph @quotients(%x: f32[N], %p: bool[N]) -> (y: f32[3*N], z: bool[N, 5]) {
+       %b = broadcast %x {shape = [N, 3], axes = [0]}
+       %y = reshape %b {shape = [3*N]}
+       %z = broadcast %p {shape = [N, 5], axes = [0]}
+       return %y, %z
+     }",
+    "graph @divided(%x: i32[N, M], %d: i32[M], %f: f32[N], %g: f32[N]) -> (y: i32[N, M], z: f32[N]) {
+       %e = broadcast %d {shape = [N, M], axes = [1]}
+       %q = floor_div %x, %e
+       %r = mod %x, %e
+       %y = sub %q, %r
+       %a = abs %g
+       %c: f32[] = constant 0.375
+       %c1 = broadcast %c {shape = [N], axes = []}
+       %s = add %a, %c1
+       %z = mod %f, %s
+       return %y, %z
      }",
 ];
 

@@ -329,6 +329,34 @@ fn an_index_split_over_two_dimensions_is_still_one() {
     refused(&kernel(2), Code::KernelConflict, "may meet in `y`");
 }
 
+#[test]
+fn indices_are_put_together_from_the_same_dimensions_or_not_compared() {
+    // Two stores of each iteration, whose places are lists of indices by the axis.
+    let kernel = |dims: &[i64], places: [fn(Index) -> Vec<Index>; 2]| {
+        let mut k = Kernel::new("two", Facts::new());
+        let dims: Vec<Dim> = dims.iter().map(|d| Dim::from(*d)).collect();
+        let y = k.output("y", DType::F32, &dims);
+        let i = k.add_axis("i");
+        let value = k.f32(1.0);
+        let stores = places.map(|place| store(y, place(i.into()), value));
+        k.body = vec![loop_of(i, 0, 9, 1, Kind::Parallel, stores.to_vec())];
+        k
+    };
+    fn of(i: Index, k: i64) -> [Index; 2] {
+        [i.clone().floor_div(k), i.modulo(k)]
+    }
+    let same: fn(Index) -> Vec<Index> = |i| of(i, 3).to_vec();
+    verify(&kernel(&[3, 4], [same, same])).unwrap();
+    // Iteration 3 of the first and iteration 4 of the second both write [1, 0].
+    let by_four: fn(Index) -> Vec<Index> = |i| of(i, 4).to_vec();
+    refused(&kernel(&[3, 4], [same, by_four]), Code::KernelConflict, "may meet in `y`");
+    // Iteration 2 of the first and iteration 1 of the second both write [0, 2, 0, 1].
+    let first: fn(Index) -> Vec<Index> = |i| [of(i, 3), [0.into(), 1.into()]].concat();
+    let last: fn(Index) -> Vec<Index> = |i| [[0.into(), 2.into()], of(i, 3)].concat();
+    verify(&kernel(&[3; 4], [first, first])).unwrap();
+    refused(&kernel(&[3; 4], [first, last]), Code::KernelConflict, "may meet in `y`");
+}
+
 /// Scratch is filled and read inside a loop of this kind.
 fn through_scratch(kind: Kind, filled: fn(AxisId) -> Index, read: fn(AxisId) -> Index) -> Kernel {
     small(|k, x, y, i| {

@@ -14,8 +14,10 @@ use std::collections::HashMap;
 
 const Z: Width = Width::Z512;
 
-/// Words at the top of the stack: two saved registers and one operand.
+/// Words at the top of the stack: saved registers and operands.
 const SAVE: [i64; 3] = [0, 8, 16];
+/// Two vectors there, whose lanes are worked on one by one.
+const VECTORS: [i64; 2] = [64, 128];
 
 struct Encoder<'a> {
     asm: Assembler,
@@ -475,6 +477,8 @@ impl Encoder<'_> {
             }
             Op::Gather { dst, base, index, mask } => self.gather(dst, base, index, mask),
             Op::Scatter { base, index, src, mask } => self.scatter(base, index, src, mask),
+            Op::GatherBytes { dst, base, index, mask } => self.gather_bytes(dst, base, index, mask),
+            Op::ScatterBytes { base, index, src, mask } => self.scatter_bytes(base, index, src, mask),
             Op::CmpFloat { op, dst, a, b, predicate } => {
                 let a = self.vector(a, 0);
                 let b = self.src(b);
@@ -623,4 +627,4 @@ impl Encoder<'_> {
     }
 }
 
-const _: () = assert!(HEAD as i64 >= SAVE[2] + 8);
+const _: () = assert!(VECTORS[0] >= SAVE[2] + 8 && HEAD as i64 >= VECTORS[1] + 64);

@@ -1,15 +1,21 @@
 //! Operations that are several instructions: they work on fixed registers, which are saved on the stack around them.
 
-use super::{Encoder, SAVE, Z, stack};
+use super::{Encoder, SAVE, VECTORS, Z, stack};
 use crate::alloc::TEMPORARY;
 use crate::asm::{
-    Alu, Base, Cond, Gather, Gpr, GprFromVec, GprSrc, Inst, Mask, MaskOp, MaskSize, Mem, MemSize, Plain,
-    RegImm, Rm, Scale, Scatter, Size, Unary, Vec3, Vreg, Vsib,
+    Alu, Base, BitCount, Cond, Extend, Gather, Gpr, GprFromVec, GprSrc, Inst, Mask, MaskOp, MaskSize,
+    Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Size, Unary, Vec2, Vec3, VecSrc, VecStore,
+    Vreg, Vsib,
 };
 use crate::code::{Addr, Gen, V};
 
 /// The mask register of gathers and scatters.
 const TAKEN: Mask = Mask(7);
+
+/// A lane of a vector on the stack, by the register that holds its number.
+fn lane_of(vector: i64, lane: Gpr) -> Mem {
+    stack(vector).index(lane, Scale::S4)
+}
 
 impl Encoder<'_> {
     /// The low byte of the first lane, through a saved register.
@@ -51,6 +57,72 @@ impl Encoder<'_> {
         self.push(Inst::Scatter { op: Scatter::Scatterdps, width: Z, dst, src: s, mask: live });
         self.give_mask_back();
         self.restore(restore);
+    }
+
+    pub(super) fn gather_bytes(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
+        let mask = mask.map(|m| self.mask(m, 1));
+        self.each_lane(base, index, mask, |e, lane, at, element| {
+            e.push(Inst::LoadExtend { extend: Extend::Zx8, size: Size::D32, dst: at, src: Rm::Mem(element) });
+            e.push(Inst::Store { size: MemSize::D32, dst: lane_of(VECTORS[0], lane), src: at });
+        });
+        let target = self.vector_to(dst);
+        let masking = mask.map_or(Masking::NONE, Masking::zero);
+        let src = VecSrc::Mem(stack(VECTORS[0]));
+        self.push(Inst::Vec2 { op: Vec2::Movups, width: Z, dst: target, src, masking });
+        self.vector_written(dst, target);
+    }
+
+    pub(super) fn scatter_bytes(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
+        let mask = mask.map(|m| self.mask(m, 1));
+        let src = self.vector(src, 1);
+        self.push(Inst::vec_store(VecStore::Movups, Z, stack(VECTORS[1]), src));
+        self.each_lane(base, index, mask, |e, lane, _, element| {
+            e.push(Inst::Load { size: Size::D32, dst: lane, src: lane_of(VECTORS[1], lane) });
+            e.push(Inst::Store { size: MemSize::B8, dst: element, src: lane });
+        });
+    }
+
+    /// Bytes have neither gathers nor scatters: this goes from lane to lane. `write` is given the registers of the lane's number and
+    /// of its index, both of which it may change, and the address of its element; the indices are in the first vector.
+    fn each_lane(
+        &mut self,
+        base: Addr,
+        index: V,
+        mask: Option<Mask>,
+        write: impl FnOnce(&mut Self, Gpr, Gpr, Mem),
+    ) {
+        let index = self.vector(index, 0);
+        self.push(Inst::vec_store(VecStore::Movups, Z, stack(VECTORS[0]), index));
+        let (b, i) = (self.general(base.base, 0), base.index.map(|i| self.general(i, 1)));
+        // Three registers that the address does not use.
+        let mut free = [Gpr::RAX, Gpr::RCX, Gpr::RDX, Gpr::RSI, Gpr::RDI].into_iter();
+        let [bits, lane, at] = [(); 3].map(|()| free.find(|r| *r != b && Some(*r) != i).unwrap_or(Gpr::RAX));
+        for (r, to) in [bits, lane, at].into_iter().zip(SAVE) {
+            self.push(Inst::store(stack(to), r));
+        }
+        match mask {
+            None => self.push(Inst::MovImm { dst: bits, imm: 0xFFFF }),
+            Some(src) => self.push(Inst::GprFromMask { size: MaskSize::W16, dst: bits, src }),
+        }
+        let (head, done) = (self.asm.label(), self.asm.label());
+        self.push(Inst::Test { size: Size::Q64, a: bits, b: RegImm::Gpr(bits) });
+        self.push(Inst::Jcc { cond: Cond::E, to: done });
+        self.asm.bind(head);
+        self.push(Inst::BitCount { op: BitCount::Tzcnt, size: Size::Q64, dst: lane, src: Rm::Gpr(bits) });
+        let src = Rm::Mem(lane_of(VECTORS[0], lane));
+        self.push(Inst::LoadExtend { extend: Extend::Sx32, size: Size::Q64, dst: at, src });
+        if let Some(i) = i {
+            self.push(Inst::alu(Alu::Add, at, i));
+        }
+        write(self, lane, at, Mem::base(b).index(at, Scale::S1).offset(i64::from(base.disp)));
+        // Without its lowest bit.
+        self.push(Inst::Lea { dst: at, src: Mem::base(bits).offset(-1) });
+        self.push(Inst::alu(Alu::And, bits, at));
+        self.push(Inst::Jcc { cond: Cond::Ne, to: head });
+        self.asm.bind(done);
+        for (r, from) in [bits, lane, at].into_iter().zip(SAVE) {
+            self.push(Inst::load(r, stack(from)));
+        }
     }
 
     /// Gathers and scatters clear their mask: it gets a register of its own, whose value is saved.

@@ -146,9 +146,8 @@ impl<'k> Lowering<'k> {
             if lanes {
                 let mut distance = LANES / 2;
                 while distance > 0 {
-                    let other: Result<Vec<V>> =
-                        state.iter().map(|v| l.shuffled(*v, distance, here)).collect();
-                    state = l.merge(acc, state, other?, here)?;
+                    let other = state.iter().map(|v| l.shuffled(*v, distance, here)).collect();
+                    state = l.merge(acc, state, other, here)?;
                     distance /= 2;
                 }
             }
@@ -186,9 +185,13 @@ impl<'k> Lowering<'k> {
     }
 
     /// The lanes of a vector `distance` further on, round about.
-    fn shuffled(&mut self, v: V, distance: i64, depth: usize) -> Result<V> {
-        if self.classes[v.0 as usize] != Class::Vector {
-            return Err(Unsupported::new("a bool accumulated across lanes"));
+    fn shuffled(&mut self, v: V, distance: i64, depth: usize) -> V {
+        if self.classes[v.0 as usize] == Class::Mask {
+            let [lanes, result] = [Class::Vector, Class::Mask].map(|class| self.fresh(class));
+            self.emit(depth, Op::MaskLanes { dst: lanes, src: v });
+            let src = self.shuffled(lanes, distance, depth);
+            self.emit(depth, Op::LanesMask { dst: result, src });
+            return result;
         }
         let dst = self.fresh(Class::Vector);
         let op = match distance {
@@ -198,7 +201,7 @@ impl<'k> Lowering<'k> {
             _ => Op::Vec2Imm { op: Vec2Imm::Permilps, dst, src: Src::Reg(v), imm: 0xB1 },
         };
         self.emit(depth, op);
-        Ok(dst)
+        dst
     }
 
     fn merge(&mut self, acc: AccId, state: Vec<V>, other: Vec<V>, _depth: usize) -> Result<Vec<V>> {
@@ -282,7 +285,10 @@ impl<'k> Lowering<'k> {
                     (_, _) if dst == src => {}
                     (None, _) => l.move_to(dst, src, class, here),
                     (Some(mask), Class::Vector) => l.emit(here, Op::MoveMasked { dst, src, mask }),
-                    _ => return Err(Unsupported::new("a bool accumulated across lanes")),
+                    (Some(mask), _) => {
+                        let kept = l.select(mask, src, dst, DType::Bool, here)?;
+                        l.move_to(dst, kept, class, here);
+                    }
                 }
             }
             Ok(())

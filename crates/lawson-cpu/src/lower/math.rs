@@ -13,9 +13,9 @@ use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
 /// Writes operations at one depth.
-struct Writer<'l, 'k> {
-    l: &'l mut Lowering<'k>,
-    depth: usize,
+pub(super) struct Writer<'l, 'k> {
+    pub(super) l: &'l mut Lowering<'k>,
+    pub(super) depth: usize,
 }
 
 impl<'k> Lowering<'k> {
@@ -34,23 +34,29 @@ impl<'k> Lowering<'k> {
 }
 
 impl Writer<'_, '_> {
-    fn op2(&mut self, op: Vec2, a: V) -> V {
+    pub(super) fn op2(&mut self, op: Vec2, a: V) -> V {
         let dst = self.l.fresh(Class::Vector);
         self.l.emit(self.depth, Op::Vec2 { op, dst, src: Src::Reg(a) });
         dst
     }
 
-    fn op2_imm(&mut self, op: Vec2Imm, a: V, imm: u8) -> V {
+    pub(super) fn op2_imm(&mut self, op: Vec2Imm, a: V, imm: u8) -> V {
         let dst = self.l.fresh(Class::Vector);
         self.l.emit(self.depth, Op::Vec2Imm { op, dst, src: Src::Reg(a), imm });
         dst
     }
 
-    fn op3(&mut self, op: Vec3, a: V, b: V) -> V {
+    pub(super) fn op3(&mut self, op: Vec3, a: V, b: V) -> V {
         self.l.vec3(op, a, Src::Reg(b), self.depth)
     }
 
-    fn fused(&mut self, op: Vec3, start: V, a: V, b: V) -> V {
+    pub(super) fn op3_imm(&mut self, op: Vec3Imm, a: V, b: V, imm: u8) -> V {
+        let dst = self.l.fresh(Class::Vector);
+        self.l.emit(self.depth, Op::Vec3Imm { op, dst, a, b: Src::Reg(b), imm });
+        dst
+    }
+
+    pub(super) fn fused(&mut self, op: Vec3, start: V, a: V, b: V) -> V {
         let dst = self.l.fresh(Class::Vector);
         self.l.emit(self.depth, Op::Move { dst, src: start });
         self.l.emit(self.depth, Op::Update { op, dst, a, b: Src::Reg(b), mask: None });
@@ -65,31 +71,31 @@ impl Writer<'_, '_> {
         dst
     }
 
-    fn shift(&mut self, op: VecShift, src: V, by: u32) -> V {
+    pub(super) fn shift(&mut self, op: VecShift, src: V, by: u32) -> V {
         let dst = self.l.fresh(Class::Vector);
         self.l.emit(self.depth, Op::Shift { op, dst, src, count: by as u8 });
         dst
     }
 
-    fn cmp(&mut self, a: V, b: V, predicate: FloatPredicate) -> V {
+    pub(super) fn cmp(&mut self, a: V, b: V, predicate: FloatPredicate) -> V {
         let dst = self.l.fresh(Class::Mask);
         self.l.emit(self.depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a, b: Src::Reg(b), predicate });
         dst
     }
 
-    fn cmp_int(&mut self, a: V, b: V, predicate: IntPredicate) -> V {
+    pub(super) fn cmp_int(&mut self, a: V, b: V, predicate: IntPredicate) -> V {
         let dst = self.l.fresh(Class::Mask);
         self.l.emit(self.depth, Op::CmpInt { op: CmpInt::Pcmpd, dst, a, b: Src::Reg(b), predicate });
         dst
     }
 
-    fn mask2(&mut self, op: MaskOp, a: V, b: V) -> V {
+    pub(super) fn mask2(&mut self, op: MaskOp, a: V, b: V) -> V {
         let dst = self.l.fresh(Class::Mask);
         self.l.emit(self.depth, Op::Mask2 { op, dst, a, b });
         dst
     }
 
-    fn blend(&mut self, mask: V, yes: V, no: V) -> V {
+    pub(super) fn blend(&mut self, mask: V, yes: V, no: V) -> V {
         let dst = self.l.fresh(Class::Vector);
         self.l.emit(self.depth, Op::Blend { dst, mask, a: no, b: Src::Reg(yes) });
         dst

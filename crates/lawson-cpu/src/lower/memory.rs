@@ -2,12 +2,12 @@
 
 use super::hash::{Hash128, Key, mix_dim, mix_index};
 use super::{LANES, Lowering, small};
-use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp, Vec3};
+use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp};
 use crate::code::{Addr, Class, Gen, Item, Op, Shape, Src, Two, V, Word};
 use crate::error::{Result, Unsupported};
 use lawson_graph::{DType, Dim};
 use lawson_kernel::{
-    Atom, AxisId, BufferId, Condition, Expr, ExprId, Guard, Index, Level, Load, Role, Store, StoreHint, Truth,
+    Atom, BufferId, Condition, Expr, ExprId, Guard, Index, Level, Load, Role, Store, StoreHint, Truth,
 };
 
 /// Where a stage reads or writes: the address of the first lane, and how far apart lanes are, in elements.
@@ -22,8 +22,8 @@ enum Stride {
     None,
     /// Side by side.
     One,
-    /// This far apart.
-    Many(Dim),
+    /// Anywhere: what the vector axis adds to the first address, in elements.
+    Many(Index),
 }
 
 fn bytes_of(dtype: DType) -> i64 {
@@ -35,20 +35,16 @@ impl<'k> Lowering<'k> {
     fn place(&mut self, buffer: BufferId, offset: &Index) -> Result<Place> {
         let mut offset = self.scope.simplify(offset);
         let mut stride = Stride::None;
-        if let Some(vector) = &self.vector {
-            let axis = vector.axis;
-            let terms = offset.terms().iter();
-            if let Some((atom, c)) = terms.clone().find(|(a, _)| *a == Atom::Axis(axis)) {
-                stride = if c.is(1) { Stride::One } else { Stride::Many(c.clone()) };
-                let (atom, minus) = (atom.clone(), c.clone() * -1);
-                offset.add_term(atom, minus);
-            }
-            if offset.mentions(axis) {
-                return Err(Unsupported::new(format!(
-                    "the vector axis `{}` stands inside a quotient or remainder",
-                    self.k.axis(axis).name
-                )));
-            }
+        if let Some(axis) = self.vector.as_ref().map(|v| v.axis) {
+            let moves = |(a, _): &&(Atom, Dim)| Index::atom(a.clone()).mentions(axis);
+            let mut along = Index::constant(0);
+            offset.terms().iter().filter(moves).for_each(|(a, c)| along.add_term(a.clone(), c.clone()));
+            stride = match along.terms() {
+                [] => Stride::None,
+                [(Atom::Axis(_), c)] if c.is(1) => Stride::One,
+                _ => Stride::Many(along.clone()),
+            };
+            offset = offset - along;
         }
         let size = bytes_of(self.k.buffer(buffer).dtype);
         // Any split of the constant part into a number and the rest will do.
@@ -193,10 +189,10 @@ impl<'k> Lowering<'k> {
                 self.emit(depth, Op::MaskFrom { dst, src: bits });
             }
             Some((axis, _)) => {
-                let lanes = self.lanes_of(&index, axis, depth)?;
-                let end = self.in_register(end, depth);
-                let limit = self.fresh(Class::Vector);
-                self.emit(depth, Op::Spread { dst: limit, src: end });
+                self.must_fit(&index)?;
+                self.must_fit(&Index::constant(condition.end.clone()))?;
+                let lanes = self.lanes_of(&index, axis)?;
+                let limit = self.spread(end, depth);
                 let predicate = IntPredicate::Lt;
                 self.emit(
                     depth,
@@ -205,45 +201,6 @@ impl<'k> Lowering<'k> {
             }
         }
         self.frames[depth].masks.insert(key, dst);
-        Ok(dst)
-    }
-
-    /// An index that moves with the vector axis, as 32-bit integers in the lanes.
-    pub(super) fn lanes_of(&mut self, index: &Index, axis: AxisId, depth: usize) -> Result<V> {
-        let mut first = index.clone();
-        let by = index.terms().iter().find(|(a, _)| *a == Atom::Axis(axis)).map(|(_, c)| c.clone());
-        let Some(by) = by else { return Err(Unsupported::new("the vector axis stands inside a quotient")) };
-        first.add_term(Atom::Axis(axis), by.clone() * -1);
-        if first.mentions(axis) {
-            return Err(Unsupported::new("the vector axis stands inside a quotient"));
-        }
-        let lanes = self.lane_multiples(&by, depth)?;
-        let first = self.scalar(&first)?;
-        if first == Gen::Imm(0) {
-            return Ok(lanes);
-        }
-        let first = self.in_register(first, depth);
-        let (spread, sum) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
-        self.emit(depth, Op::Spread { dst: spread, src: first });
-        self.emit(depth, Op::Vec3 { op: Vec3::Paddd, dst: sum, a: lanes, b: Src::Reg(spread) });
-        Ok(sum)
-    }
-
-    /// 0, 1, … times a number, in the lanes.
-    fn lane_multiples(&mut self, by: &Dim, depth: usize) -> Result<V> {
-        let dst = self.fresh(Class::Vector);
-        match self.dimension(by)? {
-            Gen::Imm(c) => {
-                small(c.saturating_mul(LANES))?;
-                self.emit(depth, Op::Lanes { dst, by: small(c)? });
-            }
-            Gen::Reg(c) => {
-                let (lanes, factor) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
-                self.emit(depth, Op::Lanes { dst: lanes, by: 1 });
-                self.emit(depth, Op::Spread { dst: factor, src: c });
-                self.emit(depth, Op::Vec3 { op: Vec3::Pmulld, dst, a: lanes, b: Src::Reg(factor) });
-            }
-        }
         Ok(dst)
     }
 
@@ -278,6 +235,15 @@ impl<'k> Lowering<'k> {
             Stride::None => Some(Src::Broadcast(place.addr)),
             Stride::Many(_) => None,
         })
+    }
+
+    /// Where the lanes of a gather or scatter lie, in elements from the first address.
+    fn places_of(&mut self, along: &Index) -> Result<V> {
+        let Some(axis) = self.vector.as_ref().map(|v| v.axis) else {
+            return Err(Unsupported::new("lanes outside of a vector loop"));
+        };
+        self.must_fit(along)?;
+        self.lanes_of(along, axis)
     }
 
     /// The value of a load.
@@ -317,10 +283,14 @@ impl<'k> Lowering<'k> {
                 self.emit(depth, Op::Load { dst, addr, shape: Shape::One, mask });
             }
             (DType::F32 | DType::I32 | DType::U32, Stride::Many(by)) => {
-                let index = self.lane_multiples(&by.clone(), depth)?;
+                let index = self.places_of(by)?;
                 self.emit(depth, Op::Gather { dst, base: addr, index, mask });
             }
             (DType::Bool, Stride::One) => self.emit(depth, Op::Load { dst, addr, shape: Shape::Bytes, mask }),
+            (DType::Bool, Stride::Many(by)) => {
+                let index = self.places_of(by)?;
+                self.emit(depth, Op::GatherBytes { dst, base: addr, index, mask });
+            }
             (DType::Bool, Stride::None) => {
                 let load = Op::Load { dst, addr, shape: Shape::OneByte, mask: None };
                 match mask {
@@ -382,18 +352,25 @@ impl<'k> Lowering<'k> {
                 self.emit(here, Op::Store { addr, src: value, shape: Shape::One, mask: None });
             }
             (DType::F32 | DType::I32 | DType::U32, Stride::Many(by)) => {
-                let index = self.lane_multiples(&by.clone(), here)?;
+                let index = self.places_of(by)?;
                 self.emit(here, Op::Scatter { base: addr, index, src: value, mask });
             }
-            (DType::Bool, Stride::One | Stride::None) => {
+            (DType::Bool, stride) => {
                 let (ones, bytes) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
                 self.emit(here, Op::MaskLanes { dst: ones, src: value });
                 self.emit(
                     here,
                     Op::Shift { op: crate::asm::VecShift::Psrld, dst: bytes, src: ones, count: 31 },
                 );
-                let shape = if stride == Stride::One { Shape::Bytes } else { Shape::OneByte };
-                self.emit(here, Op::Store { addr, src: bytes, shape, mask });
+                let store = match stride {
+                    Stride::One => Op::Store { addr, src: bytes, shape: Shape::Bytes, mask },
+                    Stride::None => Op::Store { addr, src: bytes, shape: Shape::OneByte, mask },
+                    Stride::Many(by) => {
+                        let index = self.places_of(by)?;
+                        Op::ScatterBytes { base: addr, index, src: bytes, mask }
+                    }
+                };
+                self.emit(here, store);
             }
             _ => return Err(Unsupported::new(format!("a store of {dtype} with this stride"))),
         }
@@ -416,6 +393,9 @@ impl<'k> Lowering<'k> {
             Level::L1 => Hint::T0,
             Level::L2 => Hint::T1,
         };
+        // One line is enough: that of the first lane.
+        let lane = self.vector.as_ref().map(|v| v.axis);
+        let offset = offset.substitute(&|a| (Some(a) == lane).then(|| Index::constant(0)));
         self.at_points(&mut |l| {
             let place = l.place(buffer, &offset)?;
             let here = l.here();

@@ -9,17 +9,22 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions, `memory.rs` addresses, loads, stores and masks, `scalar.rs` index arithmetic in general
-//! registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by; `interleave.rs` puts points
-//! side by side; `nan.rs` tells where extrema are right as the machine gives them.
+//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction), `memory.rs` addresses,
+//! loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index arithmetic in general registers,
+//! `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by, `interleave.rs` puts points side by
+//! side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the machine gives them.
 
 mod acc;
 mod hash;
 mod hoist;
+mod integer;
 mod interleave;
+mod lanes;
+mod limits;
 mod math;
 mod memory;
 mod nan;
+mod remainder;
 mod scalar;
 mod value;
 
@@ -32,6 +37,8 @@ use lawson_graph::Dim;
 use lawson_kernel::{
     AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store,
 };
+pub use limits::Limit;
+use limits::Reach;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
@@ -77,6 +84,9 @@ pub(crate) struct Lowering<'k> {
     fixed: Vec<Option<i64>>,
     /// The frame and register of axes that loops run over.
     dynamic: Vec<Option<(usize, V)>>,
+    /// Between what axes lie that loops without a constant extent run over.
+    reaches: Vec<Reach>,
+    limits: Vec<Limit>,
     jams: Vec<(AxisId, Vec<i64>)>,
     vector: Option<VectorLoop<'k>>,
     vectors: u32,
@@ -108,6 +118,8 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         frames: vec![Frame::default()],
         fixed: vec![None; kernel.axes.len()],
         dynamic: vec![None; kernel.axes.len()],
+        reaches: vec![(Dim::ZERO, Dim::ZERO); kernel.axes.len()],
+        limits: Vec::new(),
         jams: Vec::new(),
         vector: None,
         vectors: 0,
@@ -136,6 +148,7 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         words: l.words,
         scratch_bytes: l.scratch_bytes,
         parallel: l.parallel,
+        limits: l.limits,
         entry: l.entry,
     })
 }
@@ -226,6 +239,7 @@ impl<'k> Lowering<'k> {
             self.dynamic[f.axis.0 as usize] = Some((1, axis));
         }
         for f in &loops {
+            self.set_reach(f);
             let l = self.scope.enter(f);
             left.push(l);
         }
@@ -345,6 +359,7 @@ impl<'k> Lowering<'k> {
                 };
                 stored(&f.body, &mut frame.stores);
                 self.frames.push(frame);
+                self.set_reach(f);
                 let left = self.scope.enter(f);
                 let before = self.dynamic[axis].replace((parent + 1, counter));
                 let done = self.walk(&f.body);

@@ -85,22 +85,18 @@ impl<'k> Lowering<'k> {
                 let index = self.scope.simplify(&k.resolve(index));
                 let along = self.vector.as_ref().map(|v| v.axis).filter(|a| index.mentions(*a));
                 let lanes = match along {
-                    Some(axis) => self.lanes_of(&index, axis, depth)?,
+                    Some(axis) => self.lanes_of(&index, axis)?,
                     None => {
                         let value = self.scalar(&index)?;
-                        let src = self.in_register(value, depth);
-                        let dst = self.fresh(Class::Vector);
-                        self.emit(depth, Op::Spread { dst, src });
-                        dst
+                        self.spread(value, depth)
                     }
                 };
-                // Lanes have 32 bits: an index of 64 is one of 32 where it is known to fit.
-                let (lo, hi) = self.scope.interval(&index);
-                let fits = lo.is_some_and(|v| v >= i64::from(i32::MIN))
-                    && hi.is_some_and(|v| v <= i64::from(i32::MAX));
+                // Lanes have 32 bits, to which integers of 32 bits are cut.
+                if matches!(dtype, DType::I64 | DType::F32) {
+                    self.must_fit(&index)?;
+                }
                 match dtype {
-                    DType::I64 if fits => Ok(lanes),
-                    DType::I32 | DType::U32 => Ok(lanes),
+                    DType::I32 | DType::U32 | DType::I64 => Ok(lanes),
                     DType::F32 => self.vec2(Vec2::Cvtdq2ps, lanes, depth),
                     _ => Err(Unsupported::new(format!("an index as {dtype}"))),
                 }
@@ -273,11 +269,21 @@ impl<'k> Lowering<'k> {
                 let rest = self.bits(0x7FFF_FFFF);
                 Ok(self.vec3(Vec3::Pandd, a, Src::Reg(rest), depth))
             }
-            (UnaryKind::Neg, DType::I32) => {
+            (UnaryKind::Neg, DType::I32 | DType::U32) => {
                 let zero = self.bits(0);
                 Ok(self.vec3(Vec3::Psubd, zero, Src::Reg(a), depth))
             }
             (UnaryKind::Abs, DType::I32) => self.vec2(Vec2::Pabsd, a, depth),
+            (UnaryKind::Abs, DType::U32) => Ok(a),
+            (UnaryKind::Sign, DType::U32) => {
+                let one = self.bits(1);
+                Ok(self.vec3(Vec3::Pminud, a, Src::Reg(one), depth))
+            }
+            (UnaryKind::Sign, DType::I32) => {
+                let (least, most) = (self.bits(u32::MAX), self.bits(1));
+                let raised = self.vec3(Vec3::Pmaxsd, a, Src::Reg(least), depth);
+                Ok(self.vec3(Vec3::Pminsd, raised, Src::Reg(most), depth))
+            }
             (UnaryKind::Not, DType::Bool) => {
                 let dst = self.fresh(Class::Mask);
                 self.emit(depth, Op::MaskNot { dst, src: a });
@@ -383,7 +389,19 @@ impl<'k> Lowering<'k> {
             }
             (_, DType::F32) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
+                if let Some(v) = self.float_remainder(kind, a, b, depth) {
+                    return Ok(v);
+                }
                 return self.expand_binary(kind, a, b, depth);
+            }
+            (BinaryKind::Pow, DType::I32 | DType::U32) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                return Ok(self.integer_power(a, b, dtype, depth));
+            }
+            (_, DType::I32 | DType::U32) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                let quotient = self.divide(kind, a, b, dtype, depth);
+                return quotient.ok_or_else(|| Unsupported::new(format!("{} of {dtype}", kind.name())));
             }
             _ => return Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         };

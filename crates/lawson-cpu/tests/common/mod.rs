@@ -3,9 +3,10 @@
 #![allow(dead_code)]
 
 use lawson_cpu::exec::CodeBuilder;
-use lawson_cpu::{Emitted, Word};
+use lawson_cpu::{Emitted, Listing, Word, emit};
 use lawson_graph::Symbol;
-use lawson_kernel::{Kernel, Node, Store, StoreHint};
+use lawson_kernel::verify::verify;
+use lawson_kernel::{Kernel, Node, Store, StoreHint, eval};
 
 const PAGE: usize = 4096;
 const CANARY: u8 = 0x5C;
@@ -100,6 +101,20 @@ pub fn call(
         assert!(from.intact(), "a store outside of a buffer");
         to.copy_from_slice(from.bytes());
     }
+}
+
+/// What a verified kernel leaves in its buffers, as machine code and by the evaluator.
+pub fn machine_and_evaluator(
+    kernel: &Kernel,
+    params: &[(Symbol, i64)],
+    buffers: &[Vec<u8>],
+) -> [Vec<Vec<u8>>; 2] {
+    verify(kernel).unwrap();
+    let code = emit(kernel, Listing::Off).unwrap();
+    let (mut machine, mut evaluator) = (buffers.to_vec(), buffers.to_vec());
+    call(kernel, &code, params, &mut machine, 2);
+    eval::run(kernel, params, &mut evaluator, &eval::Options::default()).unwrap();
+    [machine, evaluator]
 }
 
 /// A number from the environment.

@@ -9,6 +9,8 @@
 //! a concatenation do.
 //!
 //! The parts of a split index (`e/8` and `e%8` in two dimensions) are put together first, because only `e` is of that form.
+//! Equal elements have equal parts, and equal parts put together in the same way are equal: so two accesses are compared
+//! only where both were put together from the same dimensions by the same divisors.
 
 use crate::BufferId;
 use crate::buffer::Role;
@@ -23,10 +25,19 @@ use std::collections::{HashMap, HashSet};
 struct Access {
     buffer: BufferId,
     writes: bool,
-    /// For each dimension, and each index put together from several.
-    lines: Vec<Option<Line>>,
+    /// For each dimension, and each index put together from several, where it is a line.
+    lines: Vec<(Source, Line)>,
     /// For each dimension: what the index never goes below and never above in any iteration.
     ends: Vec<[Vec<Index>; 2]>,
+}
+
+/// What an index is of an element's place.
+#[derive(Clone, PartialEq)]
+enum Source {
+    /// The index in this dimension.
+    Dim(usize),
+    /// `divisor · quotient + remainder`
+    Together { quotient: Box<Source>, remainder: Box<Source>, divisor: Dim },
 }
 
 /// `outer + c·axis + inner`, with the range of the inner part.
@@ -72,14 +83,12 @@ pub(crate) fn conflict(
 
 /// Whether two accesses in different iterations touch different elements.
 fn apart(a: &Access, b: &Access, step: i64) -> bool {
-    a.lines.iter().zip(&b.lines).any(|pair| match pair {
-        (Some(a), Some(b)) => {
-            let reach = a.hi.max(b.hi).checked_sub(a.lo.min(b.lo));
-            let moved = a.c.checked_abs().and_then(|c| c.checked_mul(step));
-            a.outer == b.outer && a.c == b.c && reach.zip(moved).is_some_and(|(reach, moved)| reach < moved)
-        }
-        _ => false,
-    })
+    let tells = |a: &Line, b: &Line| {
+        let reach = a.hi.max(b.hi).checked_sub(a.lo.min(b.lo));
+        let moved = a.c.checked_abs().and_then(|c| c.checked_mul(step));
+        a.outer == b.outer && a.c == b.c && reach.zip(moved).is_some_and(|(reach, moved)| reach < moved)
+    };
+    a.lines.iter().any(|(of, a)| b.lines.iter().any(|(other, b)| of == other && tells(a, b)))
 }
 
 /// Whether in some dimension one access stays below another, whatever their iterations are.
@@ -145,8 +154,8 @@ impl Gather {
             return;
         }
         let index: Vec<Index> = index.iter().map(|i| scope.simplify(&kernel.resolve(i))).collect();
-        let whole = put_together(&index);
-        let lines = index.iter().chain(&whole).map(|i| self.line(scope, i)).collect();
+        let known = put_together(&index).into_iter();
+        let lines = known.filter_map(|(source, i)| Some((source, self.line(scope, &i)?))).collect();
         let end = |i: &Index, side| scope.extremes(i, self.depth, side);
         let ends = index.iter().map(|i| [end(i, Side::Low), end(i, Side::High)]).collect();
         self.accesses.push(Access { buffer, writes, lines, ends });
@@ -176,23 +185,27 @@ impl Gather {
     }
 }
 
-/// The indices that others determine together: `e` where there are `e/k` and `e%k`.
-fn put_together(index: &[Index]) -> Vec<Index> {
-    let mut known = index.to_vec();
+/// The indices of an element's place, and those that they determine together: `e` where there are `e/k` and `e%k`.
+fn put_together(index: &[Index]) -> Vec<(Source, Index)> {
+    let mut known: Vec<(Source, Index)> =
+        index.iter().enumerate().map(|(n, i)| (Source::Dim(n), i.clone())).collect();
     let mut at = 0;
     while at < known.len() {
-        if let Some((e, k)) = as_remainder(&known[at])
-            && known.iter().any(|other| is_quotient(other, &e, &k))
-            && !known.contains(&e)
-        {
-            known.push(e);
-            // What is new may complete any of the others.
-            at = 0;
-        } else {
-            at += 1;
+        let whole = as_remainder(&known[at].1).and_then(|(e, divisor)| {
+            let (quotient, _) = known.iter().find(|(_, other)| is_quotient(other, &e, &divisor))?;
+            let (quotient, remainder) = (Box::new(quotient.clone()), Box::new(known[at].0.clone()));
+            Some((Source::Together { quotient, remainder, divisor }, e))
+        });
+        match whole {
+            Some((source, e)) if known.iter().all(|(_, other)| *other != e) => {
+                known.push((source, e));
+                // What is new may complete any of the others.
+                at = 0;
+            }
+            _ => at += 1,
         }
     }
-    known.split_off(index.len())
+    known
 }
 
 fn as_remainder(index: &Index) -> Option<(Index, Dim)> {

@@ -1,0 +1,135 @@
+//! Kernels written by hand whose lanes read and write in uncommon places, against the evaluator.
+#![cfg(all(unix, target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+mod common;
+
+use common::machine_and_evaluator;
+use lawson_cpu::{Listing, emit};
+use lawson_graph::DType::{Bool, F32, I32};
+use lawson_graph::op::CompareKind;
+use lawson_graph::{DType, Dim, Facts, Symbol};
+use lawson_kernel::build::{for_each, store};
+use lawson_kernel::schedule::Schedule;
+use lawson_kernel::{AxisId, Condition, Expr, Guard, Index, Kernel, Node, Scalar};
+
+const VECTOR: &str = "split i 16 clip\nvector i.1 16\n";
+
+/// The bytes of distinct numbers.
+fn numbers(dtype: DType, n: i64) -> Vec<u8> {
+    match dtype {
+        F32 => (0..n).flat_map(|i| (i as f32).to_le_bytes()).collect(),
+        Bool => (0..n).map(|i| u8::from(i * 7 % 3 == 1)).collect(),
+        _ => (0..n).flat_map(|i| (i as i32).to_le_bytes()).collect(),
+    }
+}
+
+/// A kernel over `i` up to `end`, with its axis, scheduled.
+fn kernel(end: &Dim, schedule: &str, body: impl FnOnce(&mut Kernel, AxisId) -> Vec<Node>) -> Kernel {
+    let mut k = Kernel::new("lanes", Facts::new());
+    let i = k.add_axis("i");
+    let stages = body(&mut k, i);
+    k.body = vec![for_each(i, end.clone(), stages)];
+    schedule.parse::<Schedule>().unwrap().apply(&mut k).unwrap();
+    k
+}
+
+/// Runs at several sizes. The buffers are as many elements long as is said, by `N` and `M`.
+fn check(k: &Kernel, length: impl Fn(i64, i64) -> Vec<i64>) {
+    for (n, m) in [(1, 1), (3, 7), (16, 2), (23, 5), (40, 16)] {
+        let params = [(Symbol::new("N"), n), (Symbol::new("M"), m)];
+        let mut buffers: Vec<Vec<u8>> =
+            k.buffers.iter().zip(length(n, m)).map(|(b, len)| numbers(b.dtype, len)).collect();
+        // What is not written is told apart.
+        buffers.last_mut().unwrap().fill(0xA5);
+        let [machine, evaluator] = machine_and_evaluator(k, &params, &buffers);
+        assert_eq!(machine, evaluator, "N = {n}, M = {m}\n{k}");
+    }
+}
+
+#[test]
+fn the_vector_axis_may_stand_inside_quotients_and_remainders() {
+    let n = Dim::symbol("N");
+    for dtype in [F32, I32, Bool] {
+        for divisor in [3, 8] {
+            // Every element `divisor` times, and then all of them as often.
+            for index in [|i: Index, d: i64| i.floor_div(d), |i: Index, _| i.modulo(Dim::symbol("N"))] {
+                let end = n.clone() * divisor;
+                let k = kernel(&end, VECTOR, |k, i| {
+                    let x = k.input("x", dtype, std::slice::from_ref(&n));
+                    let y = k.output("y", dtype, std::slice::from_ref(&end));
+                    let value = k.load(x, vec![index(i.into(), divisor)]);
+                    vec![store(y, vec![i.into()], value)]
+                });
+                check(&k, |n, _| vec![n, n * divisor]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_divisor_may_be_a_parameter() {
+    let (n, m) = (Dim::symbol("N"), Dim::symbol("M"));
+    let end = n.clone() * m.clone();
+    let k = kernel(&end, VECTOR, |k, i| {
+        // Transposed: the dimensions of x are those of y in the other order.
+        let x = k.input("x", F32, &[m.clone(), n.clone()]);
+        let y = k.output("y", F32, std::slice::from_ref(&end));
+        let (row, column) = (Index::axis(i).floor_div(m.clone()), Index::axis(i).modulo(m.clone()));
+        let value = k.load(x, vec![column, row]);
+        vec![store(y, vec![i.into()], value)]
+    });
+    check(&k, |n, m| vec![n * m, n * m]);
+}
+
+#[test]
+fn quotients_may_be_values_and_conditions() {
+    let n = Dim::symbol("N");
+    let k = kernel(&n, VECTOR, |k, i| {
+        let x = k.input("x", I32, &[Dim::from(9)]);
+        let y = k.output("y", I32, std::slice::from_ref(&n));
+        let third = Index::axis(i).floor_div(3);
+        let place = third.clone() - 2;
+        let otherwise = k.add(Expr::Index(third.clone() * 5 + Index::axis(i).modulo(7), I32));
+        let guard =
+            Guard { conditions: vec![Condition { index: place.clone(), end: Dim::from(9) }], otherwise };
+        let value = k.load_guarded(x, vec![place], guard);
+        vec![store(y, vec![i.into()], value)]
+    });
+    check(&k, |n, _| vec![9, n]);
+}
+
+#[test]
+fn bools_are_scattered_one_by_one() {
+    let n = Dim::symbol("N");
+    let k = kernel(&n, VECTOR, |k, i| {
+        let x = k.input("x", I32, std::slice::from_ref(&n));
+        let y = k.output("y", Bool, &[n.clone(), Dim::from(3)]);
+        let value = k.load(x, vec![i.into()]);
+        let limit = k.constant(Scalar::int(I32, 11));
+        let kinds = [CompareKind::Lt, CompareKind::Ge, CompareKind::Eq];
+        let values = kinds.map(|kind| k.compare(kind, value, limit));
+        (0..).zip(values).map(|(n, value)| store(y, vec![i.into(), Index::constant(n)], value)).collect()
+    });
+    check(&k, |n, _| vec![n, 3 * n]);
+}
+
+#[test]
+fn prefetches_are_hints() {
+    let n = Dim::symbol("N");
+    let schedule = format!("{VECTOR}prefetch x at i.0 ahead 3\nprefetch z at i.0 ahead 1 level L2\n");
+    let k = kernel(&n, &schedule, |k, i| {
+        let x = k.input("x", F32, std::slice::from_ref(&n));
+        let z = k.input("z", F32, &[Dim::from(2), n.clone()]);
+        let y = k.output("y", F32, std::slice::from_ref(&n));
+        let (a, b) = (k.load(x, vec![i.into()]), k.load(z, vec![1.into(), i.into()]));
+        let value = k.sum(a, b);
+        vec![store(y, vec![i.into()], value)]
+    });
+    let listing = emit(&k, Listing::On).unwrap().code.disassembly().unwrap().to_string();
+    for hint in ["prefetcht0", "prefetcht1"] {
+        assert_eq!(listing.matches(hint).count(), 1, "{listing}");
+    }
+    // Beyond the end of a buffer lies a page that cannot be touched: hints may point there.
+    check(&k, |n, _| vec![n, 2 * n, n]);
+}
