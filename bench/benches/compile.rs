@@ -1,17 +1,20 @@
 //! What compiling costs, stage by stage, and how fast constants are packed: `cargo bench -p lawson-bench --bench compile`.
 //!
 //! Per graph: the passes, planning (groups, kernels, schedules), emitting all distinct kernels, each kernel by itself, and
-//! laying out the constants. Medians on one thread.
+//! laying out the constants. Medians on one thread, except where more are named. Constants are packed as when compiling, into memory that
+//! no one has touched; what stays in place is not counted. Moving alone, into memory written before, stands beside it.
 
 use lawson::Passes;
-use lawson::graph::{Bindings, Graph};
-use lawson::kernel::{Place, compile::compile, pack};
+use lawson::graph::Graph;
+use lawson::kernel::compile::compile;
 use lawson::opt::Pipeline;
 use lawson_bench::Failure;
 use lawson_bench::measure::median;
 use lawson_bench::report::{Options, duration};
 use lawson_bench::work::{convolution, matmul, network};
+use lawson_cpu::constants::Constants;
 use lawson_cpu::memory::Memory;
+use lawson_cpu::team::Team;
 use lawson_cpu::{Listing, emit};
 use serde_json::json;
 use std::time::Instant;
@@ -22,8 +25,12 @@ struct Stages {
     plan: f64,
     /// Each distinct kernel, slowest first.
     emit: Vec<f64>,
-    pack: f64,
-    packed_bytes: usize,
+    /// Packing the constants with one member and with two.
+    pack: [f64; 2],
+    /// Moving them alone.
+    moving: f64,
+    /// The bytes of the constants before, in which rates are given.
+    constant_bytes: usize,
 }
 
 /// The median seconds of so many calls, and the last result.
@@ -31,6 +38,8 @@ fn timed<T>(rounds: usize, mut work: impl FnMut() -> Result<T, Failure>) -> Resu
     let mut seconds = Vec::with_capacity(rounds);
     let mut last = None;
     for _ in 0..rounds.max(1) {
+        // Giving back memory is no part of the work.
+        drop(last.take());
         let begin = Instant::now();
         last = Some(work()?);
         seconds.push(begin.elapsed().as_secs_f64());
@@ -47,22 +56,29 @@ fn stages(graph: &Graph, pipeline: &Pipeline, rounds: usize) -> Result<Stages, F
         emitting.push(timed(rounds, || Ok(emit(kernel, Listing::Off).map_err(|e| e.to_string())?))?.0);
     }
     emitting.sort_by(|a, b| b.total_cmp(a));
-    let (mut packing, mut packed_bytes) = (0.0, 0);
-    for b in &plan.buffers {
-        let Place::Constant { tensor, dims, layout } = &b.place else { continue };
-        let sizes = Bindings::new().eval_shape(dims)?;
-        let bytes =
-            b.bytes.as_const().and_then(|n| usize::try_from(n).ok()).ok_or("a constant of no size")?;
-        let mut memory = Memory::zeroed(bytes)?;
-        // Pages are touched before, as in a process that has run before.
-        memory.as_mut_slice().fill(1);
-        let (seconds, ()) = timed(rounds, || {
-            Ok(pack::pack_into(layout, &sizes, tensor.dtype(), tensor.bytes(), memory.as_mut_slice())?)
-        })?;
-        packing += seconds;
-        packed_bytes += bytes;
+    let constants = plan.clone().take_constants()?;
+    let mut pack = [0.0; 2];
+    let (mut moving, mut constant_bytes) = (0.0, 0);
+    for (seconds, members) in pack.iter_mut().zip(1..) {
+        let team = Team::new(members)?;
+        let mut rounds: Vec<_> = (0..rounds.max(1)).map(|_| constants.clone()).collect();
+        let count = rounds.len();
+        let next = || Ok(Constants::new(rounds.pop().ok_or("no constants are left")?, &team)?);
+        let (median, packed) = timed(count, next)?;
+        *seconds = median;
+        constant_bytes = 0;
+        for (slot, tensor, _) in &constants {
+            constant_bytes += if packed.is_in_place(*slot) { 0 } else { tensor.bytes().len() };
+        }
     }
-    Ok(Stages { passes, plan: planning, emit: emitting, pack: packing, packed_bytes })
+    for (_, tensor, packing) in &constants {
+        let mut memory = Memory::zeroed(packing.bytes())?;
+        memory.as_mut_slice().fill(1);
+        let all = 0..packing.pieces();
+        let once = || Ok(packing.pack(all.clone(), tensor.bytes(), memory.as_mut_slice())?);
+        moving += timed(rounds, once)?.0;
+    }
+    Ok(Stages { passes, plan: planning, emit: emitting, pack, moving, constant_bytes })
 }
 
 fn main() -> Result<(), Failure> {
@@ -92,25 +108,30 @@ fn main() -> Result<(), Failure> {
                 continue;
             }
         };
-        let rate = s.packed_bytes as f64 / s.pack;
+        let rate = |seconds: f64| match s.constant_bytes {
+            0 => "-".to_string(),
+            bytes => format!("{:.2}", bytes as f64 / seconds / 1e9),
+        };
         let slowest = s.emit.first().copied().unwrap_or(0.0);
         let emitting: f64 = s.emit.iter().sum();
         if options.wants_json() {
             let all = json!({
-                "case": name, "passes": s.passes, "plan": s.plan, "emit": s.emit, "pack": s.pack, "packed_bytes": s.packed_bytes,
+                "case": name, "passes": s.passes, "plan": s.plan, "emit": s.emit, "pack": s.pack, "moving": s.moving, "constant_bytes": s.constant_bytes,
             });
             println!("{all}");
             continue;
         }
         println!(
-            "{name:<36} | passes {:>10} | plan {:>10} | emit {:>10} for {:>2} kernels, slowest {:>10} | pack {:>10}, {:>6.2} GB/s",
+            "{name:<36} | passes {:>10} | plan {:>10} | emit {:>10} for {:>2} kernels, slowest {:>10} | pack {:>10}, {:>6} GB/s, 2 threads {:>6}, moving {:>6}",
             duration(s.passes),
             duration(s.plan),
             duration(emitting),
             s.emit.len(),
             duration(slowest),
-            duration(s.pack),
-            rate / 1e9,
+            duration(s.pack[0]),
+            rate(s.pack[0]),
+            rate(s.pack[1]),
+            rate(s.moving),
         );
     }
     if failed > 0 { Err(format!("{failed} graphs failed").into()) } else { Ok(()) }

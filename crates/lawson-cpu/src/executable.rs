@@ -6,25 +6,36 @@
 #![allow(unsafe_code)]
 
 use crate::code::Word;
+use crate::constants::Constants;
 use crate::exec::{CodeBuilder, Entry, ExecutableMemory, Kernel as Function};
 use crate::kernel::{Emitted, Listing, emit};
 use crate::lower::Limit;
 use crate::memory::Memory;
 use crate::team::{Member, Team};
 use lawson_graph::{Bindings, Code, Error, Result};
-use lawson_kernel::{Barrier, Kernel, Place, Plan, Slot, Store, StoreHint};
-use std::collections::HashMap;
+use lawson_kernel::{Barrier, Kernel, Place, Plan, Store, StoreHint};
 use std::sync::Arc;
 
-/// A plan as machine code.
+/// A plan as machine code, with its constants laid out.
 #[derive(Debug)]
 pub struct Executable {
     plan: Plan,
     code: ExecutableMemory,
     kernels: Vec<Variants>,
-    constants: HashMap<Slot, Memory>,
+    constants: Constants,
     scratch_bytes: usize,
     /// How many inputs and outputs the graph has.
+    inputs: usize,
+    outputs: usize,
+}
+
+/// A plan as machine code, whose constants are as they came.
+#[derive(Debug)]
+pub struct Unpacked {
+    plan: Plan,
+    code: ExecutableMemory,
+    kernels: Vec<Variants>,
+    scratch_bytes: usize,
     inputs: usize,
     outputs: usize,
 }
@@ -95,26 +106,6 @@ enum External {
     Output(usize),
 }
 
-fn pack_constants(plan: &Plan) -> Result<HashMap<Slot, Memory>> {
-    let mut out = HashMap::new();
-    for (n, b) in plan.buffers.iter().enumerate() {
-        let Place::Constant { tensor, dims, layout } = &b.place else { continue };
-        let bytes = b.bytes.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let mut memory =
-            Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
-        let sizes = Bindings::new().eval_shape(dims)?;
-        lawson_kernel::pack::pack_into(
-            layout,
-            &sizes,
-            tensor.dtype(),
-            tensor.bytes(),
-            &mut memory.as_mut_slice()[..bytes],
-        )?;
-        out.insert(Slot(n as u32), memory);
-    }
-    Ok(out)
-}
-
 fn without_streams(kernel: &Kernel) -> Option<Kernel> {
     fn clear(nodes: &mut [lawson_kernel::Node], found: &mut bool) {
         for n in nodes {
@@ -135,10 +126,9 @@ fn without_streams(kernel: &Kernel) -> Option<Kernel> {
     found.then_some(plain)
 }
 
-impl Executable {
-    /// Emits every kernel of a plan and packs its constants. The graph has so many inputs and outputs.
-    pub fn new(plan: Plan, inputs: usize, outputs: usize) -> Result<Executable> {
-        let constants = pack_constants(&plan)?;
+impl Unpacked {
+    /// Emits every kernel of a plan. The graph has so many inputs and outputs.
+    pub fn new(plan: Plan, inputs: usize, outputs: usize) -> Result<Unpacked> {
         let refused = |k: &Kernel, e: crate::Unsupported| {
             Error::new(Code::NotLowered, format!("the kernel `{}`: {e}", k.name))
                 .help("run the graph on the reference target, or cast to f32 around what is refused")
@@ -159,10 +149,25 @@ impl Executable {
         }
         let code =
             builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
-        Ok(Executable { plan, code, kernels, constants, scratch_bytes, inputs, outputs })
+        Ok(Unpacked { plan, code, kernels, scratch_bytes, inputs, outputs })
     }
 
-    /// The plan.
+    /// Lays out the constants, with all members of a team. Their tensors are let go one by one: who wants memory for
+    /// them only once drops the graph before.
+    pub fn pack(self, team: &Team) -> Result<Executable> {
+        let Unpacked { mut plan, code, kernels, scratch_bytes, inputs, outputs } = self;
+        let constants = Constants::new(plan.take_constants()?, team)?;
+        Ok(Executable { plan, code, kernels, constants, scratch_bytes, inputs, outputs })
+    }
+}
+
+impl Executable {
+    /// Emits every kernel of a plan and packs its constants. The graph has so many inputs and outputs.
+    pub fn new(plan: Plan, inputs: usize, outputs: usize, team: &Team) -> Result<Executable> {
+        Unpacked::new(plan, inputs, outputs)?.pack(team)
+    }
+
+    /// The plan, without the elements of its constants.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -233,8 +238,8 @@ impl Executable {
                                 instance.patches.push(Patch { word: instance.tables.len(), what, written });
                             }
                             match place {
-                                Place::Constant { .. } => match self.constants.get(&slot) {
-                                    Some(m) => m.as_ptr() as u64,
+                                Place::Constant { .. } => match self.constants.address(slot) {
+                                    Some(address) => address as u64,
                                     None => return Err(Error::internal("a constant was not packed")),
                                 },
                                 Place::Arena => {

@@ -8,6 +8,7 @@
 mod alloc;
 pub mod asm;
 mod code;
+pub mod constants;
 mod encode;
 mod error;
 #[cfg(all(unix, target_arch = "x86_64"))]

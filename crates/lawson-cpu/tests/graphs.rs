@@ -18,8 +18,8 @@ fn run(
     threads: usize,
 ) -> lawson_graph::Result<Vec<Value>> {
     let plan = compile(graph, &Machine::default())?;
-    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len())?);
     let team = Team::new(threads).unwrap();
+    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team)?);
     let mut instance = executable.instance(bindings, &team)?;
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {

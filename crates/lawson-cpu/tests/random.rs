@@ -111,8 +111,8 @@ fn tell_kernels(graph: &Graph) {
 fn run(case: &Case, threads: usize) -> Result<Vec<Value>, Error> {
     let graph = &case.graph;
     let plan = compile(graph, &Machine::default())?;
-    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len())?);
     let team = Team::new(threads).unwrap();
+    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team)?);
     let mut instance = executable.instance(&case.bindings, &team)?;
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {

@@ -3,7 +3,10 @@
 #![allow(missing_docs)]
 
 use lawson_graph::{DType, Dim};
-use lawson_kernel::{Layout, pack::pack_into};
+use lawson_kernel::{
+    Layout,
+    pack::{pack, pack_into},
+};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -31,10 +34,26 @@ fn main() {
             ("panels of 16 rows", Layout::panels(&dims, 0, 16, &[1])),
             ("panels of 64 rows", Layout::panels(&dims, 0, 64, &[1])),
         ] {
-            report(&format!("{size}²: {name}"), bytes.len(), || {
-                let done = pack_into(&layout, &[size, size], DType::F32, &bytes, black_box(&mut packed));
-                assert!(done.is_ok());
-            });
+            time(&format!("{size}²: {name}"), &layout, &[size, size], DType::F32);
         }
     }
+    for (out, inner, window) in [(64, 64, 1), (512, 512, 3), (2048, 1024, 1), (64, 3, 7), (960, 1, 3)] {
+        let sizes = [out, inner, window, window];
+        let dims = sizes.map(Dim::from);
+        let layout = match inner {
+            1 => Layout::permuted(&dims, &[2, 3, 1, 0]),
+            _ => Layout::panels(&dims, 0, 48, &[2, 3, 1]),
+        };
+        for dtype in [DType::U8, DType::F16, DType::F32, DType::F64] {
+            time(&format!("convolution {inner}->{out}, {window}x{window}, {dtype}"), &layout, &sizes, dtype);
+        }
+    }
+}
+
+fn time(name: &str, layout: &Layout, sizes: &[usize], dtype: DType) {
+    let bytes = vec![1u8; sizes.iter().product::<usize>() * dtype.bits() / 8];
+    let mut packed = pack(layout, sizes, dtype, &bytes).unwrap_or_default();
+    report(name, bytes.len(), || {
+        assert!(pack_into(layout, sizes, dtype, &bytes, black_box(&mut packed)).is_ok());
+    });
 }

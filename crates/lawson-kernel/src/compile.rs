@@ -148,7 +148,11 @@ impl Planner<'_> {
             let slot = self.plan.add_buffer(PlanBuffer {
                 name: self.graph.value_name(v),
                 bytes: bytes(b.dtype, layout.size.clone()),
-                place: Place::Constant { tensor: t.clone(), dims: b.dims.clone(), layout: layout.clone() },
+                place: Place::Constant {
+                    tensor: Some(t.clone()),
+                    dims: b.dims.clone(),
+                    layout: layout.clone(),
+                },
             });
             self.constants.entry(v).or_default().push((layout, slot));
             return Ok(slot);

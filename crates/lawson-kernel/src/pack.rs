@@ -1,11 +1,19 @@
 //! Packing: the elements of a constant put where a kernel's layout wants them.
 //!
-//! `relayout` changes how a buffer of a kernel lies, `pack` moves the bytes of a row-major tensor accordingly. Stages speak of
+//! `relayout` changes how a buffer of a kernel lies, [`Packing`] moves the bytes of a row-major tensor accordingly. Stages speak of
 //! logical indices, so nothing else changes. Places that no element has (the overhang of the last panel) are zero.
+//!
+//! A digit that runs through all its values is a loop with a stride in the tensor and one in the result. So the tensor is cut
+//! into boxes in which every digit does: one, and one more for the overhang. `nest.rs` moves a box, whatever its loops are.
+//! A result is also made of pieces, the values of its outermost digit, which threads can pack beside each other.
+
+mod nest;
 
 use crate::buffer::{Buffer, BufferId, Layout, Role};
 use crate::tree::Kernel;
 use lawson_graph::{Code, DType, Dim, Error, Result, Symbol};
+use nest::{Loop, Nest};
+use std::ops::Range;
 
 /// Gives a buffer another layout. Inputs and scratch may lie as they like; outputs too, if whoever reads them knows.
 pub fn relayout(kernel: &mut Kernel, buffer: BufferId, layout: Layout) -> Result<()> {
@@ -51,11 +59,53 @@ fn check(buffer: &Buffer, layout: &Layout) -> Result<()> {
     }
 }
 
+/// A layout of a tensor of known sizes, in numbers.
+///
+/// ```
+/// use lawson_graph::{DType, Dim};
+/// use lawson_kernel::{Layout, pack::Packing};
+/// let panels = Layout::panels(&[Dim::from(2), Dim::from(3)], 1, 2, &[0]);
+/// let packing = Packing::new(&panels, &[2, 3], DType::U8)?;
+/// assert_eq!((packing.pieces(), packing.place(1)), (2, 4));
+/// let mut second = [9; 4];
+/// packing.pack(1..2, &[1, 2, 3, 4, 5, 6], &mut second)?;
+/// assert_eq!(second, [3, 0, 6, 0]);
+/// # Ok::<(), lawson_graph::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Packing {
+    /// Bytes of an element.
+    width: usize,
+    sizes: Vec<usize>,
+    /// By dimension, the finest first: each digit begins where the one before ends.
+    digits: Vec<Vec<Step>>,
+    /// Elements of the result.
+    total: usize,
+    /// The outermost digit, if no other reaches from one of its values to the next.
+    outermost: Option<Outermost>,
+}
+
 /// A digit in numbers.
+#[derive(Debug, Clone, Copy)]
 struct Step {
     divide: usize,
     modulo: Option<usize>,
     stride: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Outermost {
+    dim: usize,
+    step: Step,
+    values: usize,
+}
+
+impl Step {
+    /// How many values it takes in a dimension of this size.
+    fn values(&self, size: usize) -> usize {
+        let all = size.div_ceil(self.divide);
+        self.modulo.map_or(all, |m| all.min(m))
+    }
 }
 
 /// The bytes of a row-major tensor of these sizes in a layout, whose dimensions must be constants.
@@ -70,11 +120,9 @@ struct Step {
 /// # Ok::<(), lawson_graph::Error>(())
 /// ```
 pub fn pack(layout: &Layout, sizes: &[usize], dtype: DType, bytes: &[u8]) -> Result<Vec<u8>> {
-    let elements = number(&layout.size)?;
-    let length =
-        dtype.bytes_for(elements).ok_or_else(|| unfit(format!("{elements} elements are too many")))?;
-    let mut packed = vec![0; length];
-    pack_into(layout, sizes, dtype, bytes, &mut packed)?;
+    let packing = Packing::new(layout, sizes, dtype)?;
+    let mut packed = vec![0; packing.bytes()];
+    packing.pack(0..packing.pieces(), bytes, &mut packed)?;
     Ok(packed)
 }
 
@@ -86,13 +134,8 @@ pub fn pack_into(
     bytes: &[u8],
     packed: &mut [u8],
 ) -> Result<()> {
-    match dtype.bits() {
-        8 => pack_elements::<1>(layout, sizes, bytes, packed),
-        16 => pack_elements::<2>(layout, sizes, bytes, packed),
-        32 => pack_elements::<4>(layout, sizes, bytes, packed),
-        64 => pack_elements::<8>(layout, sizes, bytes, packed),
-        _ => Err(unfit(format!("elements of {dtype} do not fill bytes"))),
-    }
+    let packing = Packing::new(layout, sizes, dtype)?;
+    packing.pack(0..packing.pieces(), bytes, packed)
 }
 
 fn number(dim: &Dim) -> Result<usize> {
@@ -104,168 +147,196 @@ fn unfit(why: String) -> Error {
     Error::new(Code::KernelRun, format!("a tensor cannot be packed: {why}"))
 }
 
-fn pack_elements<const W: usize>(
-    layout: &Layout,
-    sizes: &[usize],
-    bytes: &[u8],
-    packed: &mut [u8],
-) -> Result<()> {
-    let (from, rest) = bytes.as_chunks::<W>();
-    let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
-    if count != Some(from.len()) || !rest.is_empty() {
-        return Err(unfit(format!("{} bytes came for sizes {sizes:?} of {W} bytes each", bytes.len())));
-    }
-    let total = number(&layout.size)?;
-    let mut digits: Vec<Vec<Step>> = sizes.iter().map(|_| Vec::new()).collect();
-    for d in &layout.digits {
-        let whole = |v: i64| usize::try_from(v).ok().filter(|v| *v > 0);
-        let own = digits.get_mut(d.dim).ok_or_else(|| unfit("a digit of no dimension".into()))?;
-        let divide = whole(d.divide).ok_or_else(|| unfit("a digit that divides by nothing".into()))?;
-        own.push(Step { divide, modulo: d.modulo.and_then(whole), stride: number(&d.stride)? });
-    }
-    // Where each index of each dimension puts its elements; an element's place is the sum.
-    let offset = |own: &[Step], i: usize| {
-        own.iter().map(|s| s.modulo.map_or(i / s.divide, |m| i / s.divide % m) * s.stride).sum::<usize>()
-    };
-    let offsets: Vec<Vec<usize>> =
-        digits.iter().zip(sizes).map(|(own, size)| (0..*size).map(|i| offset(own, i)).collect()).collect();
-    let furthest: usize = offsets.iter().map(|o| o.iter().max().copied().unwrap_or(0)).sum();
-    if !from.is_empty() && furthest >= total {
-        return Err(unfit(format!("an element would lie at {furthest} of {total}")));
-    }
-    let length = packed.len();
-    let (to, rest) = packed.as_chunks_mut::<W>();
-    if to.len() != total || !rest.is_empty() {
-        return Err(unfit(format!("{length} bytes are there for {total} elements of {W} bytes")));
-    }
-    if total > from.len() {
-        to.fill([0; W]);
-    }
-    if !from.is_empty() {
-        match offsets.split_last() {
-            Some((last, outer)) => copy(from, to, outer, last),
-            None => to[0] = from[0],
-        }
-    }
-    Ok(())
-}
-
-/// The sides of a tile that is turned round: a line of the cache of columns, and rows that fit into the first-level cache
-/// with it.
-const COLUMNS: usize = 16;
-const ROWS: usize = 64;
-
-/// How many runs of each row are moved before the next row: few enough that their targets are written side by side.
-const RUNS: usize = 32;
-
-/// Moves every element to the sum of its dimensions' offsets.
-fn copy<const W: usize>(from: &[[u8; W]], to: &mut [[u8; W]], outer: &[Vec<usize>], last: &[usize]) {
-    let rows: usize = outer.iter().map(Vec::len).product();
-    let base = |row: usize| {
-        let (mut row, mut at) = (row, 0);
-        for offsets in outer.iter().rev() {
-            at += offsets[row % offsets.len()];
-            row /= offsets.len();
-        }
-        at
-    };
-    let bases: Vec<usize> = (0..rows).map(base).collect();
-    let in_row = runs(last);
-    if in_row.len() * 4 <= last.len() {
-        for some in in_row.chunks(RUNS) {
-            for (source, base) in from.chunks_exact(last.len()).zip(&bases) {
-                for (start, place, length) in some {
-                    to[base + place..][..*length].copy_from_slice(&source[*start..][..*length]);
-                }
-            }
-        }
-        return;
-    }
-    let stretches = runs(&bases);
-    if stretches.len() * 4 > bases.len() {
-        // Neighbours in the result lie apart in the source along some other dimension: that one goes innermost.
-        let mut tables: Vec<Table<'_>> = Vec::with_capacity(outer.len() + 1);
-        let mut stride = 1;
-        for places in outer.iter().map(Vec::as_slice).chain([last]).rev() {
-            tables.push(Table { places, stride });
-            stride *= places.len();
-        }
-        let step = |t: &Table<'_>| match t.places {
-            [first, second, ..] => second.abs_diff(*first),
-            _ => usize::MAX,
+impl Packing {
+    /// How a row-major tensor of these sizes goes into a layout, whose dimensions must be constants.
+    pub fn new(layout: &Layout, sizes: &[usize], dtype: DType) -> Result<Packing> {
+        let width = match dtype.bits() {
+            bits @ (8 | 16 | 32 | 64) => bits / 8,
+            _ => return Err(unfit(format!("elements of {dtype} do not fill bytes"))),
         };
-        tables.sort_by_key(|t| std::cmp::Reverse(step(t)));
-        let Some(densest) = tables.pop() else { return };
-        let inner = Inner { runs: runs(densest.places), stride: densest.stride };
-        return scatter(&tables, &inner, 0, 0, from, to);
-    }
-    // Rows go to columns. A tile is read row by row, so that each line of the cache is read once, and written column by column.
-    let mut tile = [[0u8; W]; ROWS * COLUMNS];
-    for (first, _, length) in stretches {
-        for row in (first..first + length).step_by(ROWS) {
-            let height = ROWS.min(first + length - row);
-            for column in (0..last.len()).step_by(COLUMNS) {
-                let width = COLUMNS.min(last.len() - column);
-                for (i, line) in tile.chunks_exact_mut(COLUMNS).take(height).enumerate() {
-                    line[..width].copy_from_slice(&from[(row + i) * last.len() + column..][..width]);
+        let bytes = |elements: usize| elements.checked_mul(width).filter(|n| isize::try_from(*n).is_ok());
+        let elements = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
+        let total = number(&layout.size)?;
+        if elements.and_then(bytes).is_none() || bytes(total).is_none() {
+            return Err(unfit(format!("sizes {sizes:?} are too large")));
+        }
+        let mut digits: Vec<Vec<Step>> = sizes.iter().map(|_| Vec::new()).collect();
+        for d in &layout.digits {
+            let whole = |v: i64| usize::try_from(v).ok().filter(|v| *v > 0);
+            let own = digits.get_mut(d.dim).ok_or_else(|| unfit("a digit of no dimension".into()))?;
+            let divide = whole(d.divide).ok_or_else(|| unfit("a digit that divides by nothing".into()))?;
+            let modulo = match d.modulo.map(whole) {
+                Some(None) => return Err(unfit("a digit that is a remainder by nothing".into())),
+                Some(m) => m,
+                None => None,
+            };
+            own.push(Step { divide, modulo, stride: number(&d.stride)? });
+        }
+        let mut furthest = 0usize;
+        for (dim, (own, size)) in digits.iter_mut().zip(sizes).enumerate() {
+            // A remainder by one is always zero.
+            own.retain(|s| s.modulo != Some(1));
+            own.sort_by_key(|s| s.divide);
+            let mut next = Some(1);
+            for step in own.iter() {
+                if next != Some(step.divide) {
+                    return Err(unfit(format!("the digits of dimension {dim} have a gap, or overlap")));
                 }
-                for (j, place) in last[column..][..width].iter().enumerate() {
-                    let target = &mut to[bases[row] + place..][..height];
-                    for (element, line) in target.iter_mut().zip(tile.chunks_exact(COLUMNS)) {
-                        *element = line[j];
-                    }
+                next = step.modulo.and_then(|m| m.checked_mul(step.divide));
+                let reach = (step.values(*size).max(1) - 1).checked_mul(step.stride);
+                furthest = furthest.saturating_add(reach.unwrap_or(usize::MAX));
+            }
+            if next.is_some_and(|end| end < *size) {
+                return Err(unfit(format!("the digits of dimension {dim} do not reach its end")));
+            }
+            own.retain(|s| s.divide < *size);
+        }
+        if elements != Some(0) && furthest >= total {
+            return Err(unfit(format!("an element would lie at {furthest} of {total}")));
+        }
+        let steps = digits.iter().zip(sizes).enumerate();
+        let outermost = steps
+            .flat_map(|(dim, (own, size))| {
+                own.iter().map(move |step| Outermost { dim, step: *step, values: step.values(*size) })
+            })
+            .max_by_key(|o| o.step.stride)
+            .filter(|_| elements != Some(0))
+            // What the other digits add stays below its stride, and it is the whole upper part of its dimension.
+            .filter(|o| furthest - (o.values - 1) * o.step.stride < o.step.stride)
+            .filter(|o| digits[o.dim].last().is_some_and(|top| top.divide == o.step.divide));
+        Ok(Packing { width, sizes: sizes.to_vec(), digits, total, outermost })
+    }
+
+    /// How many bytes the result has.
+    pub fn bytes(&self) -> usize {
+        self.total * self.width
+    }
+
+    /// Whether the result is the tensor as it lies.
+    pub fn is_identity(&self) -> bool {
+        let boxes = self.boxes(None);
+        self.total == self.elements() && boxes.into_iter().all(|b| b.merged().is_run())
+    }
+
+    fn elements(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    /// How many pieces the result has, which follow each other: at least one.
+    pub fn pieces(&self) -> usize {
+        self.outermost.map_or(1, |o| o.values)
+    }
+
+    /// The byte at which a piece begins; the end of the last one, if there is no such piece.
+    pub fn place(&self, piece: usize) -> usize {
+        match self.outermost {
+            Some(o) if piece < o.values => piece * o.step.stride * self.width,
+            None if piece == 0 => 0,
+            _ => self.bytes(),
+        }
+    }
+
+    /// Packs some pieces of the result: `bytes` are those of the whole tensor, `packed` those of the pieces.
+    pub fn pack(&self, pieces: Range<usize>, bytes: &[u8], packed: &mut [u8]) -> Result<()> {
+        if bytes.len() != self.elements() * self.width {
+            let (sizes, width) = (&self.sizes, self.width);
+            return Err(unfit(format!(
+                "{} bytes came for sizes {sizes:?} of {width} bytes each",
+                bytes.len()
+            )));
+        }
+        let expected = self.place(pieces.end).checked_sub(self.place(pieces.start));
+        if pieces.end > self.pieces() || expected != Some(packed.len()) {
+            let (have, all) = (packed.len(), self.bytes());
+            return Err(unfit(format!("{have} bytes are there for pieces {pieces:?} of {all} bytes")));
+        }
+        match self.width {
+            1 => self.pack_elements::<1>(pieces, bytes, packed),
+            2 => self.pack_elements::<2>(pieces, bytes, packed),
+            4 => self.pack_elements::<4>(pieces, bytes, packed),
+            _ => self.pack_elements::<8>(pieces, bytes, packed),
+        }
+        Ok(())
+    }
+
+    fn pack_elements<const W: usize>(&self, pieces: Range<usize>, bytes: &[u8], packed: &mut [u8]) {
+        let (from, _) = bytes.as_chunks::<W>();
+        let (mut to, _) = packed.as_chunks_mut::<W>();
+        let Some(o) = self.outermost else {
+            return self.fill(None, from, to);
+        };
+        // The last piece may overhang or end late, and is then zeroed first; the others need not be for that.
+        let last = pieces.end == o.values && !pieces.is_empty();
+        let whole = pieces.start..pieces.end - usize::from(last);
+        if !whole.is_empty() {
+            let (first, rest) = to.split_at_mut(whole.len() * o.step.stride);
+            self.fill(Some((o, whole)), from, first);
+            to = rest;
+        }
+        if last {
+            self.fill(Some((o, o.values - 1..o.values)), from, to);
+        }
+    }
+
+    /// Packs the whole tensor, or these values of the outermost digit.
+    fn fill<const W: usize>(
+        &self,
+        part: Option<(Outermost, Range<usize>)>,
+        from: &[[u8; W]],
+        to: &mut [[u8; W]],
+    ) {
+        if self.elements() == 0 {
+            return to.fill([0; W]);
+        }
+        let boxes = self.boxes(part);
+        if boxes.iter().map(Nest::elements).sum::<usize>() < to.len() {
+            to.fill([0; W]);
+        }
+        for b in boxes {
+            b.merged().copy(from, to);
+        }
+    }
+
+    /// The tensor, or what has these values of the outermost digit, cut so that digits run through all their values.
+    fn boxes(&self, part: Option<(Outermost, Range<usize>)>) -> Vec<Nest> {
+        let mut boxes = vec![Nest::default()];
+        let mut stride = self.elements();
+        for (dim, (own, size)) in self.digits.iter().zip(&self.sizes).enumerate() {
+            stride /= (*size).max(1);
+            let indices = match &part {
+                Some((o, values)) if o.dim == dim => {
+                    values.start * o.step.divide..(values.end * o.step.divide).min(*size)
                 }
-            }
+                _ => 0..*size,
+            };
+            let mut cuts = Vec::new();
+            let begin = Nest { source: indices.start * stride, ..Nest::default() };
+            cut(own, indices.len(), stride, begin, &mut cuts);
+            boxes = boxes.iter().flat_map(|b| cuts.iter().map(|c| b.with(c))).collect();
         }
+        boxes
     }
 }
 
-/// A dimension: where its indices put elements, and how far apart they lie in the source.
-struct Table<'a> {
-    places: &'a [usize],
-    stride: usize,
-}
-
-/// The dimension that is densest in the result, as stretches of neighbours.
-struct Inner {
-    runs: Vec<(usize, usize, usize)>,
-    stride: usize,
-}
-
-/// Moves elements dimension by dimension, the densest innermost.
-fn scatter<const W: usize>(
-    outer: &[Table<'_>],
-    inner: &Inner,
-    source: usize,
-    place: usize,
-    from: &[[u8; W]],
-    to: &mut [[u8; W]],
-) {
-    match outer {
-        [] => {
-            for (start, at, length) in &inner.runs {
-                let reads = from[source + start * inner.stride..].iter().step_by(inner.stride);
-                for (element, read) in to[place + at..][..*length].iter_mut().zip(reads) {
-                    *element = *read;
-                }
-            }
+/// Cuts the first `count` indices of a dimension after `begin` into boxes; the lower digits begin at zero.
+fn cut(digits: &[Step], count: usize, stride: usize, begin: Nest, out: &mut Vec<Nest>) {
+    let Some((top, lower)) = digits.split_last() else {
+        return out.push(begin);
+    };
+    let (full, rest) = (count / top.divide, count % top.divide);
+    if full > 0 {
+        let mut all = begin.clone();
+        all.loops.push(Loop { count: full, source: top.divide * stride, place: top.stride });
+        for digit in lower {
+            let count = digit.modulo.unwrap_or(1);
+            all.loops.push(Loop { count, source: digit.divide * stride, place: digit.stride });
         }
-        [first, rest @ ..] => {
-            for (i, at) in first.places.iter().enumerate() {
-                scatter(rest, inner, source + i * first.stride, place + at, from, to);
-            }
-        }
+        out.push(all);
     }
-}
-
-/// Stretches of neighbours: where each begins, what place it begins at, and how long it is.
-fn runs(places: &[usize]) -> Vec<(usize, usize, usize)> {
-    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
-    for (i, place) in places.iter().enumerate() {
-        match runs.last_mut() {
-            Some((_, start, length)) if *start + *length == *place => *length += 1,
-            _ => runs.push((i, *place, 1)),
-        }
+    if rest > 0 {
+        let mut after = begin;
+        after.source += full * top.divide * stride;
+        after.place += full * top.stride;
+        cut(lower, rest, stride, after, out);
     }
-    runs
 }

@@ -9,6 +9,7 @@ mod text;
 pub use text::PlanText;
 
 use crate::buffer::{BufferId, Layout, Role};
+use crate::pack::Packing;
 use crate::schedule::Schedule;
 use crate::tree::Kernel;
 use lawson_graph::{Bindings, Code, Dim, Error, Facts, HostTensor, Result};
@@ -55,8 +56,8 @@ pub enum Place {
     Output(usize),
     /// Known when the plan is made, laid out as the kernels want it.
     Constant {
-        /// Its elements, row-major.
-        tensor: HostTensor,
+        /// Its elements, row-major; none once [`Plan::take_constants`] gave them away.
+        tensor: Option<HostTensor>,
         /// The dimensions by which kernels index it.
         dims: Vec<Dim>,
         /// Where its elements lie.
@@ -155,6 +156,20 @@ impl Plan {
             };
         }
         (reads, writes)
+    }
+
+    /// Takes the elements of the constants out of the plan, which need not keep them once they are laid out: which
+    /// buffers they are for, what they are, and where their elements shall lie.
+    pub fn take_constants(&mut self) -> Result<Vec<(Slot, HostTensor, Packing)>> {
+        let mut taken = Vec::new();
+        for (n, b) in self.buffers.iter_mut().enumerate() {
+            let Place::Constant { tensor, dims, layout } = &mut b.place else { continue };
+            let Some(tensor) = tensor.take() else { continue };
+            let sizes = Bindings::new().eval_shape(dims)?;
+            let packing = Packing::new(layout, &sizes, tensor.dtype())?;
+            taken.push((Slot(n as u32), tensor, packing));
+        }
+        Ok(taken)
     }
 
     /// Gives every buffer its size, and those of the arena their places.

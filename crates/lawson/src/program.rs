@@ -3,7 +3,7 @@
 //! Comes in: a graph and options; goes out: a program, from which sessions are made. Compiling is: verify, run the
 //! passes, hand over to the target.
 
-use crate::cpu::CpuProgram;
+use crate::cpu::{CpuProgram, Unpacked};
 use crate::session::Session;
 use lawson_cpu::team::Team;
 use lawson_graph::{Graph, Result, Type};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Program(Arc<Inner>);
 
 struct Inner {
-    graph: Graph,
+    name: String,
     code: Compiled,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
@@ -33,9 +33,9 @@ struct Inner {
 
 /// What a target made of the graph.
 pub(crate) enum Compiled {
-    /// Nothing: the graph is interpreted.
-    Reference,
-    /// Machine code, and the threads that run it.
+    /// The graph itself, which is interpreted.
+    Reference(Graph),
+    /// Machine code, and the threads that run it. It has constants of its own; those of the graph are not kept.
     Cpu(CpuProgram),
 }
 
@@ -92,29 +92,30 @@ pub struct Port {
 }
 
 impl Program {
-    /// Compiles a graph.
+    /// Compiles a graph. On the CPU target, the constants are laid out anew, and the program keeps none of the graph's but
+    /// those that it can read where they are; so they exist only once if the caller keeps no clone either.
     pub fn compile(graph: Graph, options: &CompileOptions) -> Result<Program> {
         graph.verify()?;
         let (inputs, outputs) = signature(&graph);
-        let (graph, code) = match (options.target, &options.passes) {
-            (Target::Cpu, Passes::Standard) => {
-                let (graph, code) = CpuProgram::standard(&graph, options.team.clone())?;
-                (graph, Compiled::Cpu(code))
-            }
-            (target, passes) => {
-                let graph = match passes {
-                    Passes::None => graph,
-                    Passes::Standard => Pipeline::standard().run(&graph)?,
-                    Passes::Custom(pipeline) => pipeline.run(&graph)?,
+        let name = graph.name().to_string();
+        let code = match options.target {
+            Target::Reference => Compiled::Reference(match &options.passes {
+                Passes::None => graph,
+                Passes::Standard => Pipeline::standard().run(&graph)?,
+                Passes::Custom(pipeline) => pipeline.run(&graph)?,
+            }),
+            Target::Cpu => {
+                let code = match &options.passes {
+                    Passes::None => Unpacked::new(&graph)?,
+                    Passes::Standard => Unpacked::standard(&graph)?,
+                    Passes::Custom(pipeline) => Unpacked::new(&pipeline.run(&graph)?)?,
                 };
-                let code = match target {
-                    Target::Reference => Compiled::Reference,
-                    Target::Cpu => Compiled::Cpu(CpuProgram::compile(&graph, options.team.clone())?),
-                };
-                (graph, code)
+                // Before the constants are laid out, so that each can go when its copy is there.
+                drop(graph);
+                Compiled::Cpu(code.pack(options.team.clone())?)
             }
         };
-        Ok(Program(Arc::new(Inner { graph, code, inputs, outputs })))
+        Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))
     }
 
     /// The inputs, in order.
@@ -127,19 +128,23 @@ impl Program {
         &self.0.outputs
     }
 
-    /// The graph after the passes.
-    pub fn graph(&self) -> &Graph {
-        &self.0.graph
+    /// The graph after the passes, if the target is the reference. Others keep none, for it has the constants; [`crate::cpu::plan`]
+    /// gives what the CPU target makes of a graph.
+    pub fn graph(&self) -> Option<&Graph> {
+        match &self.0.code {
+            Compiled::Reference(graph) => Some(graph),
+            Compiled::Cpu(_) => None,
+        }
     }
 
     pub(crate) fn code(&self) -> &Compiled {
         &self.0.code
     }
 
-    /// The plan that the target runs, if it has one.
+    /// The plan that the target runs, if it has one, without the elements of its constants.
     pub fn plan(&self) -> Option<&lawson_kernel::Plan> {
         match &self.0.code {
-            Compiled::Reference => None,
+            Compiled::Reference(_) => None,
             Compiled::Cpu(cpu) => Some(cpu.plan()),
         }
     }
@@ -167,7 +172,7 @@ fn signature(graph: &Graph) -> (Vec<Port>, Vec<Port>) {
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Program")
-            .field("name", &self.0.graph.name())
+            .field("name", &self.0.name)
             .field("inputs", &self.0.inputs)
             .field("outputs", &self.0.outputs)
             .finish()

@@ -104,8 +104,8 @@ impl Session {
     pub fn run_values(&mut self, inputs: &[Value]) -> Result<Vec<Value>> {
         self.check_count(inputs.len())?;
         match self.program.code() {
-            Compiled::Reference => interp::run(self.program.graph(), inputs, &self.options),
-            Compiled::Cpu(cpu) => cpu.run_values(self.program.graph(), &mut self.cpu, inputs),
+            Compiled::Reference(graph) => interp::run(graph, inputs, &self.options),
+            Compiled::Cpu(cpu) => cpu.run_values(&mut self.cpu, inputs),
         }
     }
 
@@ -140,7 +140,7 @@ impl Session {
             ));
         }
         if let Compiled::Cpu(cpu) = self.program.code()
-            && cpu.run_views(self.program.graph(), &mut self.cpu, inputs, outputs)? == Ran::Yes
+            && cpu.run_views(&mut self.cpu, inputs, outputs)? == Ran::Yes
         {
             return Ok(());
         }

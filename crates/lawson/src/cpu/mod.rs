@@ -10,9 +10,9 @@ mod absent;
 mod native;
 
 #[cfg(not(all(unix, target_arch = "x86_64")))]
-pub(crate) use absent::{CpuProgram, CpuSession};
+pub(crate) use absent::{CpuProgram, CpuSession, Unpacked};
 #[cfg(all(unix, target_arch = "x86_64"))]
-pub(crate) use native::{CpuProgram, CpuSession};
+pub(crate) use native::{CpuProgram, CpuSession, Unpacked};
 
 pub use lawson_cpu::host::{machine, missing_feature};
 pub use lawson_cpu::memory::Memory;

@@ -1,14 +1,18 @@
 //! Programs on the CPU target: compiling a graph to machine code, and running that in a session.
 //!
-//! Comes in: a graph after its passes; goes out: a [`CpuProgram`] that sessions share. What depends on sizes is a
+//! Comes in: a graph after its passes; goes out: a [`CpuProgram`] that sessions share, in two steps, so that the graph can be
+//! dropped before its constants are laid out. What depends on sizes is a
 //! [`CpuSession`], made anew when the sizes of the inputs are not those of the last run. The code itself is made and run by
 //! `lawson_cpu::executable`.
 
 use super::Ran;
 use crate::view::{TensorView, TensorViewMut};
-use lawson_cpu::executable::{Executable, Instance};
+use lawson_cpu::executable::{self, Executable, Instance};
 use lawson_cpu::team::Team;
-use lawson_graph::{Code, DType, Error, Graph, HostTensor, Place, Result, Side, Type, Value, interp};
+use lawson_graph::{
+    Code, DType, Def, Error, Graph, GraphParts, HostTensor, Place, Result, Side, TensorType, Type, Value,
+    ValueId, ValueInfo, interp,
+};
 use lawson_kernel::Plan;
 use std::sync::Arc;
 
@@ -16,6 +20,20 @@ use std::sync::Arc;
 pub(crate) struct CpuProgram {
     executable: Arc<Executable>,
     team: Team,
+    signature: Signature,
+}
+
+/// Machine code whose constants are those of the graph.
+pub(crate) struct Unpacked {
+    code: executable::Unpacked,
+    signature: Signature,
+}
+
+/// What is left of the graph: it has the constants, which must not stay.
+struct Signature {
+    /// A graph of the same inputs and facts, without nodes.
+    inputs: Graph,
+    outputs: Vec<(String, TensorType)>,
 }
 
 /// What a session runs with, made for the sizes of its last run.
@@ -26,20 +44,52 @@ pub(crate) struct CpuSession {
     instance: Instance,
 }
 
-impl CpuProgram {
-    /// The graph after the standard passes of this target, and its code.
-    pub(crate) fn standard(graph: &Graph, team: Option<Team>) -> Result<(Graph, CpuProgram)> {
-        super::standard(graph, |graph| CpuProgram::compile(graph, team.clone()))
+impl Signature {
+    fn new(graph: &Graph) -> Result<Signature> {
+        let values = graph.inputs().iter().enumerate().map(|(n, v)| ValueInfo {
+            def: Def::Input(n),
+            name: Some(graph.value_name(*v).into()),
+            ..graph.value(*v).clone()
+        });
+        let mut outputs = Vec::new();
+        for o in graph.outputs() {
+            let Type::Tensor(ty) = graph.ty(o.value) else {
+                return Err(Error::internal("an output that is not a tensor was compiled"));
+            };
+            outputs.push((o.name.clone(), ty.clone()));
+        }
+        let inputs = Graph::from_parts(GraphParts {
+            name: graph.name().to_string(),
+            facts: graph.facts().clone(),
+            values: values.collect(),
+            nodes: Vec::new(),
+            inputs: (0..graph.inputs().len()).map(ValueId::new).collect(),
+            outputs: Vec::new(),
+        });
+        Ok(Signature { inputs, outputs })
+    }
+}
+
+impl Unpacked {
+    /// The code of a graph after the standard passes of this target.
+    pub(crate) fn standard(graph: &Graph) -> Result<Unpacked> {
+        super::standard(graph, Unpacked::new).map(|(_, code)| code)
     }
 
-    pub(crate) fn compile(graph: &Graph, team: Option<Team>) -> Result<CpuProgram> {
+    /// The code of a graph as it is.
+    pub(crate) fn new(graph: &Graph) -> Result<Unpacked> {
         if let Some(feature) = lawson_cpu::host::missing_feature() {
             let message = format!("the CPU target needs {feature}, which this processor does not have");
             return Err(Error::new(Code::NotLowered, message).help("compile for the reference target"));
         }
         let machine = lawson_cpu::host::machine();
         let plan = lawson_kernel::compile::compile(graph, &machine)?;
-        let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len())?);
+        let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len())?;
+        Ok(Unpacked { code, signature: Signature::new(graph)? })
+    }
+
+    /// Lays out the constants, and lets go of those of the graph.
+    pub(crate) fn pack(self, team: Option<Team>) -> Result<CpuProgram> {
         let team = match team {
             Some(team) => team,
             None => {
@@ -47,9 +97,12 @@ impl CpuProgram {
                 Team::new(members).map_err(|e| Error::new(Code::Budget, format!("threads: {e}")))?
             }
         };
-        Ok(CpuProgram { executable, team })
+        let executable = Arc::new(self.code.pack(&team)?);
+        Ok(CpuProgram { executable, team, signature: self.signature })
     }
+}
 
+impl CpuProgram {
     pub(crate) fn plan(&self) -> &Plan {
         self.executable.plan()
     }
@@ -57,7 +110,6 @@ impl CpuProgram {
     /// Makes the session fit these inputs.
     fn fit<'s, 'a>(
         &self,
-        graph: &Graph,
         session: &'s mut Option<CpuSession>,
         inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
     ) -> Result<&'s mut CpuSession> {
@@ -66,12 +118,9 @@ impl CpuProgram {
                 && s.inputs.iter().zip(inputs.clone()).all(|((d, n), (e, m))| *d == e && *n == m)
         };
         if !session.as_ref().is_some_and(fits) {
-            let bindings = interp::bind_sizes(graph, inputs.clone())?;
+            let bindings = interp::bind_sizes(&self.signature.inputs, inputs.clone())?;
             let mut outputs = Vec::new();
-            for o in graph.outputs() {
-                let Type::Tensor(ty) = graph.ty(o.value) else {
-                    return Err(Error::internal("an output that is not a tensor was compiled"));
-                };
+            for (_, ty) in &self.signature.outputs {
                 outputs.push((ty.dtype, bindings.eval_shape(&ty.shape)?));
             }
             let instance = self.executable.instance(&bindings, &self.team)?;
@@ -83,17 +132,17 @@ impl CpuProgram {
 
     pub(crate) fn run_values(
         &self,
-        graph: &Graph,
         session: &mut Option<CpuSession>,
         inputs: &[Value],
     ) -> Result<Vec<Value>> {
+        let graph = &self.signature.inputs;
         let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
         for (v, id) in inputs.iter().zip(graph.inputs()) {
             let place = || Place::Port { side: Side::Input, name: graph.value_name(*id) };
             let wrong = || Error::new(Code::InputType, "the input is not a tensor").at(place());
             tensors.push(v.as_tensor().ok_or_else(wrong)?);
         }
-        let session = self.fit(graph, session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?;
+        let session = self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?;
         let mut results: Vec<Vec<u8>> = session
             .outputs
             .iter()
@@ -113,7 +162,6 @@ impl CpuProgram {
     /// Runs on views; allocates nothing if the sizes are those of the last run.
     pub(crate) fn run_views(
         &self,
-        graph: &Graph,
         session: &mut Option<CpuSession>,
         inputs: &[TensorView<'_>],
         outputs: &mut [TensorViewMut<'_>],
@@ -123,10 +171,10 @@ impl CpuProgram {
         if !contiguous {
             return Ok(Ran::No);
         }
-        let session = self.fit(graph, session, inputs.iter().map(|v| (v.dtype(), v.sizes())))?;
-        for (((d, n), v), output) in session.outputs.iter().zip(outputs.iter()).zip(graph.outputs()) {
-            v.check(*d, n)
-                .map_err(|e| e.at(Place::Port { side: Side::Output, name: output.name.clone() }))?;
+        let session = self.fit(session, inputs.iter().map(|v| (v.dtype(), v.sizes())))?;
+        let named = outputs.iter().zip(&self.signature.outputs);
+        for ((d, n), (v, (name, _))) in session.outputs.iter().zip(named) {
+            v.check(*d, n).map_err(|e| e.at(Place::Port { side: Side::Output, name: name.clone() }))?;
         }
         let given = inputs.iter().filter_map(TensorView::contiguous);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);

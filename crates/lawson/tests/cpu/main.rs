@@ -4,6 +4,7 @@
 #![cfg(all(unix, target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used)]
 
+mod constants;
 mod errors;
 mod ports;
 mod runs;

@@ -1,0 +1,159 @@
+//! The constants of a plan as its kernels read them: laid out anew in one block of memory, or where they are.
+//!
+//! In: the elements that a plan gave away, with their layouts. Out: an address for each. The members of a team share the
+//! work, large constants by pieces; a page is first touched by the member that writes it. A tensor is let go as
+//! soon as it has been laid out, so that nobody but its other owners keeps it.
+
+use crate::memory::{HUGE_FROM, LINE, Memory};
+use crate::team::Team;
+use lawson_graph::{Code, Error, HostTensor, Result};
+use lawson_kernel::Slot;
+use lawson_kernel::pack::Packing;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The constants of a plan.
+#[derive(Debug)]
+pub struct Constants {
+    /// One block for all, so that small ones lie on huge pages too, and at most one page is not full.
+    memory: Memory,
+    constants: HashMap<Slot, Constant>,
+}
+
+#[derive(Debug)]
+enum Constant {
+    /// In these bytes of the block.
+    Packed(Range<usize>),
+    /// Where it was before.
+    InPlace(HostTensor),
+}
+
+/// Some pieces of a constant, and where they go.
+struct Task<'m> {
+    tensor: HostTensor,
+    packing: Arc<Packing>,
+    pieces: Range<usize>,
+    target: &'m mut [u8],
+}
+
+/// Tasks have about so many bytes: enough that fetching one costs nothing, few enough that members finish together.
+const TASK: usize = 256 << 10;
+
+impl Constants {
+    /// Lays out constants, which [`Plan::take_constants`](lawson_kernel::Plan::take_constants) gives.
+    pub fn new(taken: Vec<(Slot, HostTensor, Packing)>, team: &Team) -> Result<Constants> {
+        let stay = stay_in_place(&taken);
+        let mut constants = HashMap::with_capacity(taken.len());
+        let mut moved = Vec::with_capacity(taken.len());
+        let mut end = 0usize;
+        for ((slot, tensor, packing), stays) in taken.into_iter().zip(stay) {
+            if stays {
+                constants.insert(slot, Constant::InPlace(tensor));
+                continue;
+            }
+            // Each begins at a line; what is left of the line before belongs to nobody.
+            let start = end.next_multiple_of(LINE);
+            end = start.checked_add(packing.bytes()).filter(|end| isize::try_from(*end).is_ok()).ok_or_else(
+                || Error::new(Code::Budget, "the constants are together too large for any memory"),
+            )?;
+            constants.insert(slot, Constant::Packed(start..end));
+            moved.push((start, tensor, Arc::new(packing)));
+        }
+        let mut memory = Memory::zeroed(end.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
+        let mut tasks = Vec::new();
+        let (mut rest, mut at) = (memory.as_mut_slice(), 0);
+        for (start, tensor, packing) in moved {
+            let bytes = packing.bytes();
+            let (own, after) = rest.split_at_mut(start - at).1.split_at_mut(bytes);
+            add_tasks(tensor, packing, own, &mut tasks);
+            (rest, at) = (after, start + bytes);
+        }
+        run(tasks, team)?;
+        Ok(Constants { memory, constants })
+    }
+
+    /// The bytes of a constant, laid out.
+    pub fn bytes(&self, slot: Slot) -> Option<&[u8]> {
+        match self.constants.get(&slot)? {
+            Constant::Packed(place) => self.memory.as_slice().get(place.clone()),
+            Constant::InPlace(tensor) => Some(tensor.bytes()),
+        }
+    }
+
+    /// Where a constant begins.
+    pub fn address(&self, slot: Slot) -> Option<*const u8> {
+        self.bytes(slot).map(<[u8]>::as_ptr)
+    }
+
+    /// Whether a constant is read from the tensor that it was given as.
+    pub fn is_in_place(&self, slot: Slot) -> bool {
+        matches!(self.constants.get(&slot), Some(Constant::InPlace(_)))
+    }
+}
+
+/// Which constants are read where they are, for each.
+///
+/// They must lie as the kernel wants, and begin at a line; vectors that straddle two lines cost twice in the caches, so that a
+/// copy pays off, but not where memory is waited for. To keep a tensor is to keep the memory that it is a slice of, which
+/// may be the file of a whole model. So tensors are kept only if they are at least half of all constants: then not
+/// more is kept than copies would take, even if the others are slices of the same memory.
+fn stay_in_place(taken: &[(Slot, HostTensor, Packing)]) -> Vec<bool> {
+    let fits = |tensor: &HostTensor, packing: &Packing| {
+        let (address, bytes) = (tensor.bytes().as_ptr().addr(), tensor.bytes().len());
+        let alignment = if bytes < HUGE_FROM { LINE } else { tensor.dtype().bits().div_ceil(8) };
+        bytes > 0 && address.is_multiple_of(alignment) && packing.is_identity()
+    };
+    let stay: Vec<bool> = taken.iter().map(|(_, tensor, packing)| fits(tensor, packing)).collect();
+    let (mut kept, mut packed) = (0usize, 0usize);
+    for ((_, tensor, _), stays) in taken.iter().zip(&stay) {
+        let sum = if *stays { &mut kept } else { &mut packed };
+        *sum = sum.saturating_add(tensor.bytes().len());
+    }
+    if kept >= packed { stay } else { vec![false; taken.len()] }
+}
+
+/// Splits a constant into tasks.
+fn add_tasks<'m>(
+    tensor: HostTensor,
+    packing: Arc<Packing>,
+    mut target: &'m mut [u8],
+    tasks: &mut Vec<Task<'m>>,
+) {
+    let pieces = packing.pieces();
+    let each = pieces.div_ceil(packing.bytes().div_ceil(TASK).max(1));
+    for first in (0..pieces).step_by(each) {
+        let end = pieces.min(first + each);
+        let (own, rest) = target.split_at_mut(packing.place(end) - packing.place(first));
+        target = rest;
+        let (tensor, packing) = (tensor.clone(), packing.clone());
+        tasks.push(Task { tensor, packing, pieces: first..end, target: own });
+    }
+}
+
+/// Packs everything, with the whole team where that is worth waking it.
+fn run(mut tasks: Vec<Task<'_>>, team: &Team) -> Result<()> {
+    if tasks.iter().map(|t| t.target.len()).sum::<usize>() <= TASK {
+        return tasks.into_iter().try_for_each(Task::run);
+    }
+    // The longest first, so that no member is left with one at the end.
+    tasks.sort_by_key(|t| std::cmp::Reverse(t.target.len()));
+    let queue = Mutex::new(tasks.into_iter());
+    let failed = Mutex::new(Ok(()));
+    team.run(|_| {
+        loop {
+            let task = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(task) = task else { return };
+            if let Err(error) = task.run() {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+            }
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Task<'_> {
+    fn run(self) -> Result<()> {
+        self.packing.pack(self.pieces, self.tensor.bytes(), self.target)
+    }
+}

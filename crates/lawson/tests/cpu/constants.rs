@@ -1,0 +1,146 @@
+//! Constants: laid out by any number of threads with the same result, and not kept beside their copies.
+
+use crate::there;
+use bytes::Bytes;
+use lawson::graph::{Builder, Graph, Shape, TensorType, interp};
+use lawson::{
+    CompileOptions, DType, HostTensor, Passes, Program, Target, Team, Tensor, cpu::Memory, opt::Pipeline,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes that tell when nobody owns them any more.
+struct Owned {
+    memory: Memory,
+    freed: Arc<AtomicBool>,
+}
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        self.memory.as_slice()
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.freed.store(true, Ordering::Relaxed);
+    }
+}
+
+#[derive(Clone)]
+struct Freed(Arc<AtomicBool>);
+
+impl Freed {
+    fn yet(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// So many small numbers as bytes, and whether they are freed.
+fn floats(count: usize) -> (Bytes, Freed) {
+    let mut memory = Memory::zeroed(count * 4).unwrap();
+    for (i, element) in memory.as_mut_slice().chunks_exact_mut(4).enumerate() {
+        element.copy_from_slice(&((i % 23) as f32 * 0.125 - 1.0).to_le_bytes());
+    }
+    let freed = Arc::new(AtomicBool::new(false));
+    (Bytes::from_owner(Owned { memory, freed: freed.clone() }), Freed(freed))
+}
+
+fn tensor(sizes: &[usize], bytes: Bytes) -> HostTensor {
+    HostTensor::from_bytes(DType::F32, sizes, bytes).unwrap()
+}
+
+/// `x·w + b`, with `w` and `b` constant.
+fn layer(w: HostTensor, b: HostTensor) -> Graph {
+    let mut g = Builder::new("layer");
+    let x = g.input("x", TensorType::new(DType::F32, Shape::from(&[3, w.sizes()[0]][..]))).unwrap();
+    let (w, b) = (g.constant(w).unwrap(), g.constant(b).unwrap());
+    let y = g.matmul(x, w).unwrap();
+    let y = g.add(y, b).unwrap();
+    g.output("y", y).unwrap();
+    g.finish().unwrap()
+}
+
+fn options(threads: usize, passes: Passes) -> CompileOptions {
+    CompileOptions { target: Target::Cpu, passes, team: Some(Team::new(threads).unwrap()) }
+}
+
+fn run(program: &Program, x: &HostTensor) -> HostTensor {
+    program.session().run(&[Tensor::from(x.clone())]).unwrap()[0].to_host().unwrap()
+}
+
+/// Fails unless the program computes the graph.
+fn check(program: &Program, graph: &Graph, x: &HostTensor) {
+    let expected = interp::run_bounded(graph, &[x.clone().into()], &interp::Options::default()).unwrap();
+    let found = interp::compare(&expected[0], &run(program, x).into(), 4.0);
+    assert!(found.ok(), "{found}");
+}
+
+#[test]
+fn what_was_packed_is_let_go_with_the_graph() {
+    if !there() {
+        return;
+    }
+    for passes in [Passes::Standard, Passes::None, Passes::Custom(Pipeline::standard())] {
+        let (w, w_freed) = floats(300 * 500);
+        let (b, b_freed) = floats(500);
+        let graph = layer(tensor(&[300, 500], w), tensor(&[500], b));
+        let ours = graph.clone();
+        let program = Program::compile(graph, &options(2, passes)).unwrap();
+        assert!(!w_freed.yet() && !b_freed.yet(), "a clone of the graph is still there");
+        check(&program, &ours, &tensor(&[3, 300], floats(900).0));
+        drop(ours);
+        assert!(w_freed.yet() && b_freed.yet(), "the program keeps constants that it has packed");
+        run(&program, &tensor(&[3, 300], floats(900).0));
+    }
+}
+
+/// As in a model's file: the bias could be read in place, but would keep the weights.
+#[test]
+fn a_small_slice_does_not_keep_the_memory_of_all() {
+    if !there() {
+        return;
+    }
+    let (file, freed) = floats(300 * 512 + 512);
+    let graph = layer(tensor(&[300, 512], file.slice(512 * 4..)), tensor(&[512], file.slice(..512 * 4)));
+    drop(file);
+    let program = Program::compile(graph.clone(), &options(1, Passes::Standard)).unwrap();
+    check(&program, &graph, &tensor(&[3, 300], floats(900).0));
+    drop(graph);
+    assert!(freed.yet());
+}
+
+#[test]
+fn what_lies_as_it_is_read_is_read_in_place() {
+    if !there() {
+        return;
+    }
+    let (c, freed) = floats(600 * 1000);
+    let mut g = Builder::new("table");
+    let x = g.input("x", TensorType::new(DType::F32, Shape::from(&[600usize, 1000][..]))).unwrap();
+    let c = g.constant(tensor(&[600, 1000], c)).unwrap();
+    let y = g.add(x, c).unwrap();
+    g.output("y", y).unwrap();
+    let graph = g.finish().unwrap();
+    let program = Program::compile(graph.clone(), &options(2, Passes::Standard)).unwrap();
+    check(&program, &graph, &tensor(&[600, 1000], floats(600_000).0));
+    drop(graph);
+    assert!(!freed.yet(), "it was copied");
+    run(&program, &tensor(&[600, 1000], floats(600_000).0));
+    drop(program);
+    assert!(freed.yet());
+}
+
+/// Large enough that members share one constant; no panel ends where it does.
+#[test]
+fn constants_are_the_same_however_many_threads_lay_them_out() {
+    if !there() {
+        return;
+    }
+    let graph = layer(tensor(&[700, 1001], floats(700_700).0), tensor(&[1001], floats(1001).0));
+    let x = tensor(&[3, 700], floats(2100).0);
+    let programs = [1, 2, 5].map(|n| Program::compile(graph.clone(), &options(n, Passes::Standard)).unwrap());
+    check(&programs[0], &graph, &x);
+    let results = programs.each_ref().map(|p| run(p, &x));
+    assert!(results[1] == results[0] && results[2] == results[0]);
+}
