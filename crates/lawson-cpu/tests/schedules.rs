@@ -14,7 +14,7 @@ use lawson_graph::{DType, Graph, Symbol};
 use lawson_kernel::partition::partition;
 use lawson_kernel::schedule::{Directive, PackLayout, Schedule, Tail};
 use lawson_kernel::verify::verify;
-use lawson_kernel::{Kernel, Kind, Level, Node, eval};
+use lawson_kernel::{For, Kernel, Kind, Level, Node, eval};
 
 /// Graphs whose kernels are scheduled; N and M are run at several sizes.
 const GRAPHS: [&str; 20] = [
@@ -143,6 +143,34 @@ fn loops(kernel: &Kernel) -> Vec<(String, Kind)> {
     out
 }
 
+/// The axes of loops directly around an `accumulate`, each with that of the loop that stands first in it.
+fn sums(kernel: &Kernel) -> Vec<[String; 2]> {
+    let mut out = Vec::new();
+    let name = |f: &For| kernel.axis(f.axis).name.clone();
+    kernel.visit(&mut |node| {
+        if let Node::For(f) = node
+            && let Some(Node::Accumulate { body, .. }) = f.body.first()
+            && let Some(Node::For(sum)) = body.first()
+        {
+            out.push([name(f), name(sum)]);
+        }
+    });
+    out
+}
+
+/// A sum in blocks: at some loop, or in tiles of the outputs.
+fn block(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
+    let [around, axis] = rng.pick(&sums(kernel))?.clone();
+    let (factor, level) = (rng.between(1, 6), if rng.one_in(2) { Level::L1 } else { Level::L2 });
+    let blocked = |at| Directive::Block { axis, factor, at, level };
+    if rng.one_in(2) {
+        let at = (!rng.one_in(4)).then(|| rng.pick(&loops(kernel)).map(|l| l.0.clone()));
+        return Some(vec![blocked(at.flatten())]);
+    }
+    let at = Some(format!("{around}.0"));
+    Some(vec![Directive::Split { axis: around, factor: rng.between(1, 40), tail: Tail::Auto }, blocked(at)])
+}
+
 fn draw(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
     let all = loops(kernel);
     let axis = rng.pick(&all)?.0.clone();
@@ -157,7 +185,7 @@ fn draw(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
     };
     let level = if rng.one_in(2) { Level::L1 } else { Level::L2 };
     let inner = |axis: &str| format!("{axis}.1");
-    Some(match rng.below(14) {
+    Some(match rng.below(16) {
         0..=2 => vec![
             Directive::Split { axis: axis.clone(), factor: 16, tail },
             Directive::Execute { axis: inner(&axis), kind: Kind::Vector(16) },
@@ -197,6 +225,7 @@ fn draw(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
             };
             vec![Directive::Pack { buffer, at: axis, layout, level }]
         }
+        13 | 14 => block(rng, kernel).unwrap_or_default(),
         _ if rng.one_in(2) => vec![Directive::Stream { buffer }],
         _ => vec![Directive::Prefetch { buffer, at: axis, ahead: rng.between(1, 3), level }],
     })
@@ -228,11 +257,13 @@ fn same(kernel: &Kernel, a: &[Vec<u8>], b: &[Vec<u8>], exact: bool) -> bool {
             })
 }
 
-fn check(natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 4]) -> Result<(), String> {
+fn check(natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 5]) -> Result<(), String> {
     let mut kernel = natural.clone();
     let mut schedule = Schedule::default();
-    for _ in 0..2 + rng.below(12) {
-        let Some(more) = draw(rng, &kernel) else { break };
+    for turn in 0..2 + rng.below(12) {
+        // Sums are blocked before other directives make that impossible.
+        let early = if turn == 0 && rng.one_in(3) { block(rng, &kernel) } else { None };
+        let Some(more) = early.or_else(|| draw(rng, &kernel)) else { break };
         let mut changed = kernel.clone();
         if Schedule(more.clone()).apply(&mut changed).is_ok() && verify(&changed).is_ok() {
             kernel = changed;
@@ -251,6 +282,7 @@ fn check(natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 4]) -> R
         }
     };
     done[0] += 1;
+    done[4] += u64::from(schedule.0.iter().any(|d| matches!(d, Directive::Block { .. })));
     done[2] += u64::from(code.spilled != [0; 3]);
     for n in [0, 1, 2, 15, 16, 17, 33, 5] {
         let sizes = [n, rng.between(0, 40), rng.between(0, 20)];
@@ -289,13 +321,15 @@ fn any_legal_schedule_computes_the_same() {
         let parts = partition(&graph).unwrap().into_iter();
         kernels.extend(parts.map(|p| (p.lowered.kernel, n < GRAPHS.len())));
     }
-    let mut done = [0; 4];
+    let mut done = [0; 5];
     each_seed(600, |seed| {
         let mut rng = Rng::new(seed);
         let (kernel, exact) = &kernels[seed as usize % kernels.len()];
         check(kernel, *exact, &mut rng, &mut done)
     });
-    let [emitted, refused, spilled, runs] = done;
-    println!("{emitted} schedules emitted ({spilled} with spills), {refused} refused, {runs} runs");
-    assert!(emitted > refused);
+    let [emitted, refused, spilled, runs, blocked] = done;
+    println!(
+        "{emitted} schedules emitted ({spilled} with spills, {blocked} with blocks), {refused} refused, {runs} runs"
+    );
+    assert!(emitted > refused && blocked > 15);
 }

@@ -15,7 +15,8 @@ pub struct Machine {
     pub l2: i64,
     /// Bytes of the last-level cache.
     pub l3: i64,
-    /// Vector loads that a core sustains while it does one vector multiply-add.
+    /// Loads that a core sustains while it does one vector multiply-add. Units of half a vector's width load one vector or two
+    /// numbers for all lanes in that time; steps of tiles have some of both.
     pub loads_per_fma: f64,
     /// Multiply-adds that must be in flight to keep the units busy.
     pub fma_in_flight: i64,
@@ -30,7 +31,7 @@ impl Default for Machine {
             l1: 32 << 10,
             l2: 1 << 20,
             l3: 16 << 20,
-            loads_per_fma: 0.9,
+            loads_per_fma: 1.64,
             fma_in_flight: 8,
         }
     }

@@ -1,44 +1,131 @@
-//! Schedules of nests around an accumulator.
+//! Schedules of contractions: nests around an accumulator that have a loop over outputs to be the vector.
 //!
-//! A *contraction* has a loop over its outputs along which everything that is read lies side by side or does not move:
-//! that one becomes the vector. A second one, along which an operand does not move, is jammed with it: the tile of
-//! outputs that stays in registers. Its size is chosen by counting, for every tile that fits in the registers, what the whole nest
-//! takes: multiply-adds, loads, and what tiles at the edges waste. Operands known when compiling are laid out
-//! in panels of the tile's width.
-//!
-//! A *reduction* has its vector along what is summed.
+//! Along that loop everything that is read lies side by side or does not move. A second one, along which an operand does not
+//! move, is jammed with it: the tile of outputs that stays in registers, whose size `tile.rs` chooses. Operands known when
+//! compiling are laid out in panels of the tile's width; others are copied into such panels where many rows read them.
 
 use super::stride::{Access, Stride, loads, stride};
+use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile};
 use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Level, Role};
-use crate::expr::ExprId;
+use crate::expr::{Expr, ExprId};
+use crate::index::Index;
 use crate::schedule::{Directive, PackLayout, Tail, clip};
-use crate::tree::{AccId, For, Kind, Node, Store};
+use crate::tree::{AccId, AxisId, For, Kind, Node};
 
-/// A tile of outputs: so many rows of so many vectors.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Tile {
-    pub(crate) rows: i64,
-    pub(crate) vectors: i64,
+/// Steps of a sum that are not counted when compiling.
+const SOME_STEPS: i64 = 256;
+/// Iterations of a loop around that are not counted when compiling, as shares of the team.
+const SOME_SHARES: i64 = 4;
+/// Panels of columns that are not counted when compiling.
+const SOME_PANELS: i64 = 8;
+/// Tiles of rows in a block of them, where rows are not counted when compiling.
+const TILES_IN_BLOCK: i64 = 8;
+/// Where panels give this many shares, rows are only cut in two: more cuts would make blocks too short to be worth a panel.
+const MANY_SHARES: i64 = 16;
+const FEW_CUTS: i64 = 2;
+/// Rows from which on copying a panel is paid back by reading it.
+const ROWS_WORTH_PACKING: i64 = 32;
+/// Steps of a sum that are unrolled so that a guard is decided for each alone.
+const UNROLLED: i64 = 16;
+/// An axis shorter than this is no vector.
+const LEAST_VECTOR: i64 = 4;
+/// Rows beyond this many make a row axis no better.
+const ROWS_ENOUGH: i64 = 64;
+
+/// A nest around one accumulator, with the parts that its loops play.
+pub(super) struct Contraction<'k> {
+    /// The loops over outputs.
+    loops: Vec<&'k For>,
+    /// Which of them becomes the vector.
+    vector: usize,
+    /// Which of them becomes the rows of the tile.
+    rows: Option<usize>,
+    /// What a step reads.
+    pub(super) reads: Vec<Access>,
+    /// The loops over what is summed, as they stand.
+    summed: Vec<&'k For>,
+    position: Position,
 }
 
-/// What is assumed of an extent that is not known when compiling.
-const SOME_ROWS: i64 = 1024;
-
-impl<'k> Chooser<'k> {
-    /// The loops from an accumulation to its step, if that is all there is.
-    fn summed(body: &'k [Node], acc: AccId) -> Option<(Vec<&'k For>, &'k [ExprId])> {
-        match body {
-            [Node::Step { acc: a, values }] if *a == acc => Some((Vec::new(), values)),
-            [Node::For(f)] => {
-                let (mut loops, values) = Self::summed(&f.body, acc)?;
-                loops.insert(0, f);
-                Some((loops, values))
-            }
-            _ => None,
-        }
+impl<'k> Contraction<'k> {
+    pub(super) fn vector(&self) -> &'k For {
+        self.loops[self.vector]
     }
 
+    pub(super) fn row(&self) -> Option<&'k For> {
+        self.rows.map(|r| self.loops[r])
+    }
+
+    /// The loops over outputs that are neither the vector nor the rows.
+    fn others(&self) -> Vec<&'k For> {
+        let other = |(i, _): &(usize, _)| *i != self.vector && Some(*i) != self.rows;
+        self.loops.iter().copied().enumerate().filter(other).map(|(_, f)| f).collect()
+    }
+
+    /// How many shares of the team the other loops give.
+    fn shares(&self) -> i64 {
+        self.others().iter().map(|f| extent(f).unwrap_or(SOME_SHARES)).product::<i64>().max(1)
+    }
+
+    /// What is summed, innermost last: the axis along which an operand that does not move with the vector lies side by side.
+    fn sum_order(&self) -> Vec<&'k For> {
+        let v = self.vector().axis;
+        let dense = |f: &&For| {
+            self.reads.iter().any(|r| {
+                stride(&r.offset, v) == Stride::None && stride(&r.offset, f.axis) == Stride::Known(1)
+            })
+        };
+        let mut order = self.summed.clone();
+        if let Some(at) = order.iter().rposition(dense) {
+            let f = order.remove(at);
+            order.push(f);
+        }
+        order
+    }
+}
+
+/// The loops from an accumulation to its step, and what the step computes, if that is all there is.
+fn summed(mut body: &[Node], acc: AccId) -> Option<(Vec<&For>, &[ExprId])> {
+    let mut loops = Vec::new();
+    while let [Node::For(f)] = body {
+        loops.push(f);
+        body = &f.body;
+    }
+    match body {
+        [Node::Step { acc: a, values }] if *a == acc => Some((loops, values)),
+        _ => None,
+    }
+}
+
+/// Where a nest's loops went when they were split.
+struct Cut {
+    /// Panels of columns, if there are several.
+    panels: Option<String>,
+    /// What is inside one panel.
+    columns: String,
+    /// Blocks of rows, if there are several.
+    blocks: Option<String>,
+    /// The rows of one block.
+    rows: Option<String>,
+}
+
+/// How guards of what is read are dealt with.
+#[derive(Default)]
+struct Guarded {
+    clip: Vec<String>,
+    unroll: Vec<String>,
+    peel: bool,
+}
+
+/// An operand whose panels are copied first.
+struct Packed {
+    buffer: String,
+    /// The dimension along the vector.
+    dense: usize,
+}
+
+impl<'k> Chooser<'k> {
     /// Schedules a nest around an accumulator by a loop over outputs; `false` if there is none to be the vector.
     pub(super) fn contraction(
         &mut self,
@@ -48,7 +135,7 @@ impl<'k> Chooser<'k> {
         stages: &'k [Node],
         position: Position,
     ) -> bool {
-        let Some((summed, values)) = Self::summed(body, acc) else { return false };
+        let Some((summed, values)) = summed(body, acc) else { return false };
         let reads = loads(self.kernel, values);
         let Some(vector) = self.vector_axis(n, &reads, stages) else {
             return false;
@@ -67,14 +154,14 @@ impl<'k> Chooser<'k> {
                         stride(&r.offset, f.axis) == Stride::None && stride(&r.offset, v.axis) != Stride::None
                     })
             })
-            .max_by_key(|(i, f)| (extent(f).unwrap_or(SOME_ROWS).min(64), *i))
+            .max_by_key(|(i, f)| (extent(f).unwrap_or(SOME_ROWS).min(ROWS_ENOUGH), *i))
             .map(|(i, _)| i);
-        let others: Vec<usize> = (0..n.loops.len()).filter(|i| *i != vector && Some(*i) != rows).collect();
-        let shares = if position == Position::Root { other_shares(n, &others) } else { 8 };
-        let tile = self.tile(v, rows.map(|r| n.loops[r]), &reads, shares);
-        self.lay_out(&reads, n, v, &summed, tile);
-        self.order_sums(&reads, &summed, v);
-        self.tiles(n, vector, rows, tile, position, &reads, &summed);
+        let c = Contraction { loops: n.loops.clone(), vector, rows, reads, summed, position };
+        let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
+        let tile = Demand::of(&c, shares).tile(self.machine);
+        self.lay_out(&c, tile);
+        self.order_sums(&c);
+        self.tiles(&c, tile);
         true
     }
 
@@ -83,7 +170,7 @@ impl<'k> Chooser<'k> {
         let free = |a: &Access| self.freedom.constants.contains(&a.buffer);
         let mut best: Option<(i64, usize)> = None;
         for (i, f) in n.loops.iter().enumerate() {
-            if !f.begin.is(0) || f.step != 1 || extent(f).is_some_and(|e| e < 4) {
+            if !f.begin.is(0) || f.step != 1 || extent(f).is_some_and(|e| e < LEAST_VECTOR) {
                 continue;
             }
             let mut score = 0;
@@ -117,7 +204,7 @@ impl<'k> Chooser<'k> {
                 }
                 possible &= r.guard.iter().all(|g| stride(g, f.axis) != Stride::Uneven);
             }
-            score += i64::from(extent(f).is_none_or(|e| e >= 16));
+            score += i64::from(extent(f).is_none_or(|e| e >= self.machine.lanes));
             if possible && score > 0 && best.is_none_or(|(s, _)| score > s) {
                 best = Some((score, i));
             }
@@ -125,72 +212,10 @@ impl<'k> Chooser<'k> {
         best.map(|(_, i)| i)
     }
 
-    /// The tile for which the nest takes least.
-    fn tile(&self, v: &For, r: Option<&For>, reads: &[Access], others: i64) -> Tile {
-        let (columns, rows) = (extent(v), r.map(extent));
-        let m = self.machine;
-        let vectors = columns.map_or(64, |c| (c + m.lanes - 1) / m.lanes);
-        // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
-        let counted = !matches!(rows, Some(None));
-        let rows = rows.map(|r| r.unwrap_or(SOME_ROWS));
-        // Loads a step: those that move with the rows, once a row, and those that move with the vector, once a vector.
-        let (mut by_row, mut by_vector, mut by_both) = (0i64, 0i64, 0i64);
-        for a in reads {
-            let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;
-            match (r.is_some_and(moves), moves(v)) {
-                (true, true) => by_both += 1,
-                (true, false) => by_row += 1,
-                (false, true) => by_vector += 1,
-                (false, false) => {}
-            }
-        }
-        let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
-        for width in 1..=vectors.min(8) {
-            for height in 1..=rows.unwrap_or(1).min(16) {
-                let even = rows.is_some_and(|r| r % height == 0);
-                let shares = others * ((vectors + width - 1) / width);
-                if (!counted || !even && shares < 8) && height & (height - 1) != 0 {
-                    continue;
-                }
-                let registers = height * width + by_vector * width + 1 + i64::from(by_both > 0);
-                if registers > m.registers - 2 {
-                    continue;
-                }
-                let cost = |h: i64, w: i64| {
-                    let fma = (h * w) as f64;
-                    let loads =
-                        (by_row * h + by_vector * w + by_both * h * w) as f64 / m.loads_per_fma * 0.55;
-                    // A few instructions go to the loop itself.
-                    fma.max(loads).max(m.fma_in_flight as f64 * 0.6) + 0.04 * (h + w) as f64 + 0.3
-                };
-                let total_rows = rows.unwrap_or(1);
-                let (full_rows, rest) = (total_rows / height, total_rows % height);
-                let panels = ((vectors + width - 1) / width) as f64;
-                let mut sum = full_rows as f64 * cost(height, width);
-                if rest > 0 {
-                    sum += cost(rest, width);
-                }
-                sum *= panels;
-                // A panel that overhangs needs masks in every panel.
-                if vectors % width != 0 || columns.is_some_and(|c| c % m.lanes != 0) && vectors > width {
-                    sum *= 1.06;
-                }
-                // Rows that the tile does not divide need code of their own, and decisions when running.
-                if rest > 0 {
-                    sum *= 1.03;
-                }
-                if sum < best.0 * 0.999 {
-                    best = (sum, Tile { rows: height, vectors: width });
-                }
-            }
-        }
-        best.1
-    }
-
     /// Operands known when compiling lie in panels of the tile's width, in the order in which they are read.
-    fn lay_out(&mut self, reads: &[Access], n: &Nest<'k>, v: &For, summed: &[&'k For], tile: Tile) {
+    fn lay_out(&mut self, c: &Contraction<'k>, tile: Tile) {
         let width = tile.vectors * self.machine.lanes;
-        for a in reads {
+        for a in &c.reads {
             let b = self.kernel.buffer(a.buffer);
             if !self.freedom.constants.contains(&a.buffer)
                 || b.role != Role::Input
@@ -198,169 +223,77 @@ impl<'k> Chooser<'k> {
             {
                 continue;
             }
-            let crate::expr::Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
-            // The dimension that the vector moves along, and no other.
-            let along: Vec<usize> = (0..load.index.len())
-                .filter(|d| self.kernel.resolve(&load.index[*d]).mentions(v.axis))
-                .collect();
-            let [blocked] = along.as_slice() else { continue };
-            if self.kernel.resolve(&load.index[*blocked]).as_axis() != Some(v.axis)
+            let Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
+            let axis = c.vector().axis;
+            let Some(blocked) = self.dimension_along(&load.index, axis) else { continue };
+            if self.kernel.resolve(&load.index[blocked]).as_axis() != Some(axis)
                 || b.dims.iter().any(|d| d.as_const().is_none())
             {
                 continue;
             }
             // Outer loops first, then the sums in the order in which they will run.
-            let order = self.sum_order(reads, summed, v);
+            let order = c.sum_order();
             let rank = |d: usize| {
                 let index = self.kernel.resolve(&load.index[d]);
-                let at = order.iter().rposition(|f| index.mentions(f.axis)).map(|p| p + n.loops.len());
-                at.or_else(|| n.loops.iter().rposition(|f| index.mentions(f.axis))).unwrap_or(0)
+                let at = order.iter().rposition(|f| index.mentions(f.axis)).map(|p| p + c.loops.len());
+                at.or_else(|| c.loops.iter().rposition(|f| index.mentions(f.axis))).unwrap_or(0)
             };
-            let mut between: Vec<usize> = (0..b.dims.len()).filter(|d| d != blocked).collect();
+            let mut between: Vec<usize> = (0..b.dims.len()).filter(|d| *d != blocked).collect();
             between.sort_by_key(|d| rank(*d));
-            let layout = if b.dims[*blocked].as_const().is_some_and(|c| c > width) {
-                Layout::panels(&b.dims, *blocked, width, &between)
+            let layout = if b.dims[blocked].as_const().is_some_and(|c| c > width) {
+                Layout::panels(&b.dims, blocked, width, &between)
             } else {
                 let mut order = between;
-                order.push(*blocked);
+                order.push(blocked);
                 Layout::permuted(&b.dims, &order)
             };
             self.choice.layouts.push((a.buffer, layout));
         }
     }
 
-    /// What is summed, innermost last: the axis along which an operand that does not move with the vector lies side by side.
-    fn sum_order(&self, reads: &[Access], summed: &[&'k For], v: &For) -> Vec<&'k For> {
-        let dense = |f: &&&For| {
-            reads.iter().any(|r| {
-                stride(&r.offset, v.axis) == Stride::None && stride(&r.offset, f.axis) == Stride::Known(1)
-            })
-        };
-        let inner = summed.iter().rposition(|f| dense(&f));
-        let mut order: Vec<&'k For> = summed.to_vec();
-        if let Some(at) = inner {
-            let f = order.remove(at);
-            order.push(f);
-        }
-        order
+    /// The dimension whose index moves along an axis, if it is the only one.
+    fn dimension_along(&self, index: &[Index], axis: AxisId) -> Option<usize> {
+        let mut along = (0..index.len()).filter(|d| self.kernel.resolve(&index[*d]).mentions(axis));
+        along.next().filter(|_| along.next().is_none())
     }
 
-    fn order_sums(&mut self, reads: &[Access], summed: &[&'k For], v: &For) {
-        let order = self.sum_order(reads, summed, v);
-        let names: Vec<String> = order.iter().map(|f| self.name(f)).collect();
-        let before: Vec<String> = summed.iter().map(|f| self.name(f)).collect();
+    fn order_sums(&mut self, c: &Contraction<'k>) {
+        let names: Vec<String> = c.sum_order().iter().map(|f| self.name(f)).collect();
+        let before: Vec<String> = c.summed.iter().map(|f| self.name(f)).collect();
         if names != before {
             self.reorder(names);
         }
     }
 
     /// Writes the directives of a tile.
-    #[allow(clippy::too_many_arguments)]
-    fn tiles(
-        &mut self,
-        n: &Nest<'k>,
-        vector: usize,
-        rows: Option<usize>,
-        tile: Tile,
-        position: Position,
-        reads: &[Access],
-        summed: &[&'k For],
-    ) {
+    fn tiles(&mut self, c: &Contraction<'k>, tile: Tile) {
         let lanes = self.machine.lanes;
-        let v = n.loops[vector];
+        let v = c.vector();
         let width = tile.vectors * lanes;
-        let v_name = self.name(v);
-        let others: Vec<usize> = (0..n.loops.len()).filter(|i| *i != vector && Some(*i) != rows).collect();
-        let sum_bytes: i64 = summed.iter().map(|f| extent(f).unwrap_or(256)).product::<i64>() * width * 4;
-        let panels = extent(v).map_or(8, |c| (c + width - 1) / width);
-        // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
-        // cache together, rows may be outermost.
-        let row_name = rows.map(|r| self.name(n.loops[r]));
-        let all_panels = sum_bytes.saturating_mul(panels);
-        let panel_first = all_panels > self.machine.l2 / 2;
-        let single = extent(v).is_some_and(|c| c <= width);
-        let (j0, j1) = if single {
-            (None, v_name.clone())
+        let name = self.name(v);
+        let (panels, columns) = if extent(v).is_some_and(|e| e <= width) {
+            (None, name)
         } else {
-            let [a, b] = self.split(&v_name, width, Tail::Clip);
+            let [a, b] = self.split(&name, width, Tail::Clip);
             (Some(a), b)
         };
-        let packed = self.packed(position, reads, n, v, rows, j0.as_deref());
-        let guarded = self.guards(n, v, rows, reads, summed);
-        // Blocks of rows: shares of the team, and what is gone through for one panel. Where the other loops give shares enough, or a
-        // panel is packed first, or tiles at the edges are to be told apart, rows stay together.
-        let (mut i0, mut i1) = (None, row_name.clone());
-        let shares = panels * other_shares(n, &others);
-        if let (Some(name), Some(r), Position::Root) = (&row_name, rows, position)
-            && packed.is_empty()
-            && !(guarded.peel && shares >= 8)
-            && !(extent(n.loops[r]).is_some_and(|c| c % tile.rows != 0) && shares >= 8)
-        {
-            let count = extent(n.loops[r]);
-            let block = match count {
-                Some(c) => {
-                    let tiles = (c + tile.rows - 1) / tile.rows;
-                    let shares = if shares >= 16 { 2 } else { 8 };
-                    // As many shares, or somewhat more, as divide the rows evenly.
-                    let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
-                    let shares = even.unwrap_or(shares).min(tiles.max(1));
-                    (tiles + shares - 1) / shares * tile.rows
-                }
-                None => 8 * tile.rows,
-            };
-            if count.is_none_or(|c| block < c) {
-                let [a, b] = self.split(name, block.max(tile.rows), Tail::Clip);
-                (i0, i1) = (Some(a), Some(b));
-            }
-        }
-        // Loops that choose another panel are outermost; then panels or what uses them, by what stays in the second cache.
-        let (choosing, using): (Vec<usize>, Vec<usize>) = others.iter().partition(|i| {
-            reads.iter().any(|r| {
-                stride(&r.offset, v.axis) != Stride::None
-                    && stride(&r.offset, n.loops[**i].axis) != Stride::None
-            })
-        });
-        let names = |l: &[usize]| l.iter().map(|i| self.name(n.loops[*i])).collect::<Vec<String>>();
-        let mut order: Vec<String> = names(&choosing);
-        if panel_first || !packed.is_empty() {
-            order.extend(j0.clone());
-            order.extend(names(&using));
-            order.extend(i0.clone());
-        } else {
-            order.extend(names(&using));
-            order.extend(i0.clone());
-            order.extend(j0.clone());
-        }
-        let parallel: Vec<String> = if packed.is_empty() {
-            order.clone()
-        } else {
-            let last = order.iter().position(|x| Some(x) == j0.as_ref()).unwrap_or(0);
-            order[..=last].to_vec()
-        };
-        order.extend(i1.clone());
-        order.push(j1.clone());
-        let natural: Vec<String> = n.loops.iter().map(|f| self.name(f)).collect();
-        if order != natural {
-            self.reorder(order);
-        }
-        if position == Position::Root {
-            for p in parallel {
-                self.execute(&p, Kind::Parallel);
-            }
-        }
-        for (buffer, dense) in packed {
-            let Some(at) = j0.clone() else { continue };
+        let packed = if panels.is_some() { self.packed(c) } else { Vec::new() };
+        let guarded = self.guards(c);
+        let (blocks, rows) = self.blocks(c, tile, &packed, &guarded);
+        let cut = Cut { panels, columns, blocks, rows };
+        self.outer(c, &cut, width, !packed.is_empty());
+        for Packed { buffer, dense } in packed {
+            let Some(at) = cut.panels.clone() else { continue };
             let (layout, level) = (PackLayout::RowMajor, Level::L2);
             self.choice.schedule.0.push(Directive::Pack { buffer: buffer.clone(), at, layout, level });
-            let copied = format!("{buffer}.{dense}");
-            let [jam, lane] = self.split(&copied, lanes, Tail::Cover);
+            let [jam, lane] = self.split(&format!("{buffer}.{dense}"), lanes, Tail::Cover);
             self.execute(&jam, Kind::Jam);
             self.execute(&lane, Kind::Vector(lanes as u32));
         }
-        let [jam, lane] = self.split(&j1, lanes, Tail::Cover);
-        if let Some(i1) = &i1 {
+        let [jam, lane] = self.split(&cut.columns, lanes, Tail::Cover);
+        if let Some(rows) = &cut.rows {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
-            let [outer, row] = self.split(i1, tile.rows, tail);
+            let [outer, row] = self.split(rows, tile.rows, tail);
             self.reorder(vec![outer.clone(), row.clone(), jam.clone(), lane.clone()]);
             if guarded.peel {
                 self.choice.schedule.0.push(Directive::Peel { axis: outer, first: 1, last: 1 });
@@ -377,42 +310,120 @@ impl<'k> Chooser<'k> {
         self.execute(&lane, Kind::Vector(lanes as u32));
     }
 
+    /// Cuts rows into blocks: shares of the team, and what is gone through for one panel. Where the other loops give shares enough,
+    /// or a panel is packed first, or tiles at the edges are to be told apart, rows stay together. Gives the loop over blocks and
+    /// that over the rows of one.
+    fn blocks(
+        &mut self,
+        c: &Contraction<'k>,
+        tile: Tile,
+        packed: &[Packed],
+        guarded: &Guarded,
+    ) -> (Option<String>, Option<String>) {
+        let Some(row) = c.row() else { return (None, None) };
+        let (name, count) = (self.name(row), extent(row));
+        let shares = self.panels(c, tile) * c.shares();
+        let uneven = count.is_some_and(|c| c % tile.rows != 0);
+        if c.position != Position::Root
+            || !packed.is_empty()
+            || (guarded.peel || uneven) && shares >= ENOUGH_SHARES
+        {
+            return (None, Some(name));
+        }
+        let block = match count {
+            Some(c) => {
+                let tiles = (c + tile.rows - 1) / tile.rows;
+                let shares = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
+                // As many shares, or somewhat more, as divide the rows evenly.
+                let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
+                let shares = even.unwrap_or(shares).min(tiles.max(1));
+                (tiles + shares - 1) / shares * tile.rows
+            }
+            None => TILES_IN_BLOCK * tile.rows,
+        };
+        if count.is_some_and(|c| block >= c) {
+            return (None, Some(name));
+        }
+        let [blocks, rows] = self.split(&name, block.max(tile.rows), Tail::Clip);
+        (Some(blocks), Some(rows))
+    }
+
+    /// How many panels a nest has.
+    fn panels(&self, c: &Contraction<'k>, tile: Tile) -> i64 {
+        let width = tile.vectors * self.machine.lanes;
+        extent(c.vector()).map_or(SOME_PANELS, |c| (c + width - 1) / width)
+    }
+
+    /// Orders and shares the loops around a tile. Loops that choose another panel are outermost; then panels or what uses them, by
+    /// what stays in the second cache.
+    fn outer(&mut self, c: &Contraction<'k>, cut: &Cut, width: i64, packs: bool) {
+        let v = c.vector();
+        let (choosing, using): (Vec<&For>, Vec<&For>) = c.others().iter().partition(|f| {
+            c.reads.iter().any(|r| {
+                stride(&r.offset, v.axis) != Stride::None && stride(&r.offset, f.axis) != Stride::None
+            })
+        });
+        let names = |l: &[&For]| l.iter().map(|f| self.name(f)).collect::<Vec<String>>();
+        // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
+        // cache together, rows may be outermost.
+        let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
+        let panels = extent(v).map_or(SOME_PANELS, |c| (c + width - 1) / width);
+        let bytes = (steps * width * 4).saturating_mul(panels);
+        let panel_first = packs || bytes > self.machine.l2 / 2;
+        let mut order = names(&choosing);
+        if panel_first {
+            order.extend(cut.panels.clone());
+        }
+        order.extend(names(&using));
+        order.extend(cut.blocks.clone());
+        if !panel_first {
+            order.extend(cut.panels.clone());
+        }
+        // A panel is packed for all the rows that read it, by one member of the team.
+        let shared = match packs {
+            true => order.iter().position(|x| Some(x) == cut.panels.as_ref()).map_or(1, |at| at + 1),
+            false => order.len(),
+        };
+        let parallel = order[..shared].to_vec();
+        order.extend(cut.rows.clone());
+        order.push(cut.columns.clone());
+        let natural: Vec<String> = c.loops.iter().map(|f| self.name(f)).collect();
+        if order != natural {
+            self.reorder(order);
+        }
+        if c.position == Position::Root {
+            for axis in parallel {
+                self.execute(&axis, Kind::Parallel);
+            }
+        }
+    }
+
     /// Operands that come when running and are read for many rows: their panels are copied side by side first, because rows a
-    /// page apart share few sets of the caches. Gives the buffers and, of each, the dimension along the vector.
-    fn packed(
-        &self,
-        position: Position,
-        reads: &[Access],
-        n: &Nest<'k>,
-        v: &For,
-        rows: Option<usize>,
-        j0: Option<&str>,
-    ) -> Vec<(String, usize)> {
-        let mut out = Vec::new();
-        let many = rows.is_some_and(|r| extent(n.loops[r]).is_none_or(|c| c >= 32));
-        if position != Position::Root || j0.is_none() || !many {
+    /// page apart share few sets of the caches.
+    fn packed(&self, c: &Contraction<'k>) -> Vec<Packed> {
+        let mut out: Vec<Packed> = Vec::new();
+        let Some(row) = c.row() else { return out };
+        let many = extent(row).is_none_or(|e| e >= ROWS_WORTH_PACKING);
+        if c.position != Position::Root || !many {
             return out;
         }
-        for a in reads {
+        let v = c.vector().axis;
+        for a in &c.reads {
             let b = self.kernel.buffer(a.buffer);
-            let crate::expr::Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
+            let Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
             let known = b.dims.iter().all(|d| d.as_const().is_some());
-            let row = rows.map(|r| n.loops[r].axis);
             if self.freedom.constants.contains(&a.buffer)
                 || b.role != Role::Input
                 || load.guard.is_some()
                 || !known
-                || stride(&a.offset, v.axis) != Stride::Known(1)
-                || row.is_some_and(|r| stride(&a.offset, r) != Stride::None)
-                || out.iter().any(|(name, _)| *name == b.name)
+                || stride(&a.offset, v) != Stride::Known(1)
+                || stride(&a.offset, row.axis) != Stride::None
+                || out.iter().any(|p| p.buffer == b.name)
             {
                 continue;
             }
-            let along: Vec<usize> = (0..load.index.len())
-                .filter(|d| self.kernel.resolve(&load.index[*d]).mentions(v.axis))
-                .collect();
-            if let [d] = along.as_slice() {
-                out.push((b.name.clone(), *d));
+            if let Some(dense) = self.dimension_along(&load.index, v) {
+                out.push(Packed { buffer: b.name.clone(), dense });
             }
         }
         out
@@ -420,29 +431,21 @@ impl<'k> Chooser<'k> {
 
     /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis
     /// are decided tile by tile.
-    fn guards(
-        &self,
-        n: &Nest<'k>,
-        v: &For,
-        rows: Option<usize>,
-        reads: &[Access],
-        summed: &[&'k For],
-    ) -> Guarded {
+    fn guards(&self, c: &Contraction<'k>) -> Guarded {
         let mut out = Guarded::default();
-        let row = rows.map(|r| n.loops[r]);
-        for f in summed {
-            let cut: Vec<_> = reads.iter().flat_map(|r| &r.guard).filter(|g| g.mentions(f.axis)).collect();
+        for f in &c.summed {
+            let cut: Vec<_> = c.reads.iter().flat_map(|r| &r.guard).filter(|g| g.mentions(f.axis)).collect();
             if cut.is_empty() {
                 continue;
             }
             let name = self.name(f);
             // Along the vector, lanes are masked.
-            if cut.iter().any(|g| g.mentions(v.axis)) {
+            if cut.iter().any(|g| g.mentions(c.vector().axis)) {
                 continue;
             }
-            if row.is_some_and(|r| cut.iter().any(|g| g.mentions(r.axis))) {
+            if c.row().is_some_and(|r| cut.iter().any(|g| g.mentions(r.axis))) {
                 out.peel = true;
-                if extent(f).is_some_and(|e| e <= 16) {
+                if extent(f).is_some_and(|e| e <= UNROLLED) {
                     out.unroll.push(name);
                 }
             } else if clip::applies(self.kernel, f.axis) {
@@ -452,64 +455,4 @@ impl<'k> Chooser<'k> {
         }
         out
     }
-
-    /// The loops from an accumulation to its step, with the stages that stand beside the step.
-    fn visited(body: &'k [Node], acc: AccId) -> Option<(Vec<&'k For>, Vec<ExprId>, Vec<&'k Store>)> {
-        if let [Node::For(f)] = body {
-            let (mut loops, values, stages) = Self::visited(&f.body, acc)?;
-            loops.insert(0, f);
-            return Some((loops, values, stages));
-        }
-        let mut values = Vec::new();
-        let mut stages = Vec::new();
-        for node in body {
-            match node {
-                Node::Step { acc: a, values: v } if *a == acc => values.extend(v),
-                Node::Store(s) => {
-                    values.push(s.value);
-                    stages.push(s);
-                }
-                _ => return None,
-            }
-        }
-        Some((Vec::new(), values, stages))
-    }
-
-    /// A reduction that stands by itself: vectors along what is summed.
-    pub(super) fn reduction(&mut self, acc: AccId, body: &'k [Node]) {
-        let Some((summed, values, stages)) = Self::visited(body, acc) else {
-            return self.nodes(body, Position::Inside);
-        };
-        // Lanes of a mask do not merge.
-        if self.kernel.acc(acc).state.iter().any(|s| s.dtype.bits() != 32) {
-            return;
-        }
-        let reads = loads(self.kernel, &values);
-        let written = |s: &&Store| self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
-        let writes: Vec<_> = stages.iter().map(written).collect();
-        let fits = |f: &&&For| {
-            f.begin.is(0)
-                && f.step == 1
-                && writes.iter().all(|w| stride(w, f.axis) == Stride::Known(1))
-                && reads.iter().all(|r| matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1)))
-                && reads.iter().any(|r| stride(&r.offset, f.axis) == Stride::Known(1))
-                && reads.iter().flat_map(|r| &r.guard).all(|g| !g.mentions(f.axis))
-        };
-        let Some(f) = summed.iter().rev().find(|f| fits(f)) else { return };
-        let (name, known) = (self.name(f), extent(f));
-        self.vectorise(&name, known, self.machine.lanes);
-    }
-}
-
-/// What [`Chooser::guards`] found.
-#[derive(Default)]
-struct Guarded {
-    clip: Vec<String>,
-    unroll: Vec<String>,
-    peel: bool,
-}
-
-/// How many shares the other loops of a nest give already.
-fn other_shares(n: &Nest<'_>, others: &[usize]) -> i64 {
-    others.iter().map(|i| extent(n.loops[*i]).unwrap_or(4)).product::<i64>().max(1)
 }

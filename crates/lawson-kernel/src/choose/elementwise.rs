@@ -55,41 +55,29 @@ impl<'k> Chooser<'k> {
             .map(|(i, f)| (score(f.axis), i))
             .filter(|(s, _)| *s > i64::MIN)
             .max();
-        let names: Vec<String> = n.loops.iter().map(|f| self.name(f)).collect();
         let Some((_, at)) = best else {
             if position == Position::Root {
-                self.share_outer(n, names.len());
+                self.share(n.loops.iter().copied());
             }
             return;
         };
         let vector = n.loops[at];
-        let axis = names[at].clone();
-        let mut others: Vec<String> =
-            names.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s.clone()).collect();
-        if at + 1 != names.len() {
-            let mut order = others.clone();
+        let others = || n.loops.iter().copied().filter(|f| f.axis != vector.axis);
+        let mut axis = self.name(vector);
+        if at + 1 != n.loops.len() {
+            let mut order: Vec<String> = others().map(|f| self.name(f)).collect();
             order.push(axis.clone());
             self.reorder(order);
         }
+        let known = extent(vector);
         if position == Position::Root {
-            for (name, f) in names.iter().zip(&n.loops) {
-                if *name != axis {
-                    if f.begin.as_dim().is_none() || f.end.as_dim().is_none() {
-                        break;
-                    }
-                    self.execute(name, Kind::Parallel);
-                }
+            self.share(others());
+            if n.loops.len() == 1 && known.is_none_or(|e| e > SHARE) {
+                let [outer, inner] = self.split(&axis, SHARE, Tail::Clip);
+                self.execute(&outer, Kind::Parallel);
+                axis = inner;
             }
         }
-        let mut axis = axis;
-        let known = extent(vector);
-        if position == Position::Root && others.is_empty() && known.is_none_or(|e| e > SHARE) {
-            let [outer, inner] = self.split(&axis, SHARE, Tail::Clip);
-            self.execute(&outer, Kind::Parallel);
-            others.push(outer);
-            axis = inner;
-        }
-        let _ = others;
         for s in &stores {
             if self.streams(s.buffer) {
                 let buffer = self.kernel.buffer(s.buffer).name.clone();
@@ -113,15 +101,5 @@ impl<'k> Chooser<'k> {
         let [jam, vector] = self.split(&tile, lanes, Tail::Cover);
         self.execute(&jam, Kind::Jam);
         self.execute(&vector, Kind::Vector(lanes as u32));
-    }
-
-    fn share_outer(&mut self, n: &Nest<'k>, count: usize) {
-        for f in &n.loops[..count] {
-            if f.begin.as_dim().is_none() || f.end.as_dim().is_none() {
-                break;
-            }
-            let name = self.name(f);
-            self.execute(&name, Kind::Parallel);
-        }
     }
 }

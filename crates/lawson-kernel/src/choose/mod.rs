@@ -4,13 +4,15 @@
 //! can be replayed, and layouts for operands that are known when compiling.
 //!
 //! The tree is taken apart into *nests*: loops directly within each other around stages. A nest of stages alone is
-//! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector,
-//! and a reduction if only a loop over what is summed can (`contraction.rs`). Everything else is loops around nests: the
-//! outermost are shared among the team.
+//! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector
+//! (`contraction.rs`, its tile by `tile.rs`), and a reduction if only a loop over what is summed can (`reduction.rs`). Everything
+//! else is loops around nests: the outermost are shared among the team.
 
 mod contraction;
 mod elementwise;
+mod reduction;
 mod stride;
+mod tile;
 
 use crate::buffer::{BufferId, Layout, Role};
 use crate::index::Index;
@@ -218,14 +220,7 @@ impl<'k> Chooser<'k> {
         }
         // Loops around other things: rows, blocks.
         if position == Position::Root {
-            for f in &n.loops {
-                if f.begin.as_dim().is_some() && f.end.as_dim().is_some() && f.kind == Kind::Serial {
-                    let name = self.name(f);
-                    self.execute(&name, Kind::Parallel);
-                } else {
-                    break;
-                }
-            }
+            self.share(n.loops.iter().copied());
         }
         if let Some(f) = n.loops.last()
             && position == Position::Inside
@@ -235,6 +230,16 @@ impl<'k> Chooser<'k> {
             return self.vectorise(&name, known, self.machine.lanes);
         }
         self.nodes(n.body, Position::Inside);
+    }
+
+    /// Shares loops among the team, outermost first, as far as their bounds are known at the start.
+    fn share(&mut self, loops: impl Iterator<Item = &'k For>) {
+        let known =
+            |f: &&For| f.begin.as_dim().is_some() && f.end.as_dim().is_some() && f.kind == Kind::Serial;
+        for f in loops.take_while(known) {
+            let name = self.name(f);
+            self.execute(&name, Kind::Parallel);
+        }
     }
 
     /// Whether everything inside a loop lies side by side along it, or does not move: its iterations can be lanes.

@@ -19,9 +19,10 @@
 //! axes outside.
 //!
 //! Directives check what they themselves need; that a kernel may be executed as its kinds say is checked by
-//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs` and `clip.rs`, those on buffers in `pack.rs`;
+//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs`, `block.rs` and `clip.rs`, those on buffers in `pack.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
+mod block;
 pub(crate) mod clip;
 mod nest;
 mod pack;
@@ -83,6 +84,18 @@ pub enum Directive {
     Clip {
         /// The axis.
         axis: String,
+    },
+    /// `block k 512 at i.0`: the sum over `k` is done in blocks, each for all outputs of the loop's body, or of the kernel, before
+    /// the next: `k` becomes `k.0 + k.1`, the loop over `k.0` stands outside the nest, and states wait in scratch meanwhile.
+    Block {
+        /// The axis.
+        axis: String,
+        /// How many steps a block has.
+        factor: i64,
+        /// The axis of the loop in whose body the blocks are; the root if there is none.
+        at: Option<String>,
+        /// The level that the states are meant to stay in.
+        level: Level,
     },
     /// `pack B at j.0`: what the loop's body reads of the buffer is copied to scratch first, by loops over `B.0`, `B.1`, … at the
     /// head of the body, one a dimension.
@@ -189,6 +202,9 @@ impl Directive {
             Directive::Reorder { axes } => nest::reorder(kernel, axes),
             Directive::Execute { axis, kind } => nest::execute(kernel, axis, *kind),
             Directive::Clip { axis } => clip::clip(kernel, axis),
+            Directive::Block { axis, factor, at, level } => {
+                block::block(kernel, axis, *factor, at.as_deref(), *level)
+            }
             Directive::Pack { buffer, at, layout, level } => pack::pack(kernel, buffer, at, layout, *level),
             Directive::Stream { buffer } => pack::stream(kernel, buffer),
             Directive::Prefetch { buffer, at, ahead, level } => {
@@ -223,6 +239,11 @@ impl fmt::Display for Directive {
                 write!(f, "peel {} first={first} last={last}", Name(axis))
             }
             Directive::Clip { axis } => write!(f, "clip {}", Name(axis)),
+            Directive::Block { axis, factor, at, level } => {
+                write!(f, "block {} {factor}", Name(axis))?;
+                at.iter().try_for_each(|at| write!(f, " at {}", Name(at)))?;
+                write!(f, " level {}", level.name())
+            }
             Directive::Pack { buffer, at, layout, level } => {
                 write!(f, "pack {} at {}{layout} level {}", Name(buffer), Name(at), level.name())
             }

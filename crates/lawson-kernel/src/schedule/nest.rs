@@ -159,6 +159,11 @@ fn between(kernel: &Kernel, axis: AxisId, body: &[Node], left: &[AxisId]) -> Opt
         Some(format!("{what} stands directly inside the loop over `{outer}`, before {}", inner.join(", ")))
     };
     let Some(first) = body.first() else { return Some(format!("the loop over `{outer}` is empty")) };
+    // Rungs of a ladder are independent of each other; blocks of a sum are not.
+    if let Some(buffer) = handed_on(kernel, body) {
+        let buffer = &kernel.buffer(buffer).name;
+        return stands(format!("a loop that reads what another one leaves in `{buffer}`"));
+    }
     for node in body {
         match (first, node) {
             (Node::For(a), Node::For(b)) if a.axis == b.axis => {}
@@ -172,6 +177,26 @@ fn between(kernel: &Kernel, axis: AxisId, body: &[Node], left: &[AxisId]) -> Opt
         }
     }
     None
+}
+
+/// The scratch that one of several nodes writes and another one reads.
+fn handed_on(kernel: &Kernel, nodes: &[Node]) -> Option<BufferId> {
+    fn written(node: &Node, out: &mut Vec<BufferId>) {
+        match node {
+            Node::For(For { body, .. }) | Node::Accumulate { body, .. } => {
+                body.iter().for_each(|n| written(n, out))
+            }
+            Node::Store(s) => out.push(s.buffer),
+            Node::Step { .. } | Node::Prefetch { .. } => {}
+        }
+    }
+    nodes.iter().enumerate().find_map(|(i, node)| {
+        let mut stored = Vec::new();
+        written(node, &mut stored);
+        let others = nodes.iter().enumerate().filter(|(j, _)| *j != i);
+        let mut read = others.map(|(_, n)| reads_of(kernel, std::slice::from_ref(n)));
+        read.find_map(|read| stored.iter().copied().find(|b| read.contains_key(b)))
+    })
 }
 
 /// Brings the named loops of a chain into order; the others stay where they are.

@@ -6,8 +6,8 @@
 
 use super::PackLayout;
 use super::walk::{
-    Refusal, axis_of_loops, buffer_named, change_loads, change_loops, fresh_names, replace_loops, shown,
-    values_of, visit_in_scope, visit_loads,
+    Refusal, axis_of_loops, buffer_named, change_loads, change_loops, fresh_buffer, fresh_names,
+    replace_loops, shown, values_of, visit_in_scope, visit_loads,
 };
 use crate::buffer::{Buffer, BufferId, Layout, Level, Role};
 use crate::build::{loop_of, store};
@@ -79,12 +79,6 @@ pub(super) fn pack(
     });
     kernel.body = body;
     Ok(())
-}
-
-fn fresh_buffer(kernel: &Kernel, stem: &str) -> String {
-    let taken = |name: &String| kernel.buffers.iter().any(|b| b.name == *name);
-    let mut names = std::iter::once(stem.to_string()).chain((2..).map(|i| format!("{stem}{i}")));
-    names.find(|n| !taken(n)).unwrap_or_default()
 }
 
 fn copy_axes(kernel: &mut Kernel, buffer: &str, rank: usize) -> Vec<AxisId> {

@@ -8,7 +8,7 @@ use lawson_graph::{Error, Result};
 use std::str::FromStr;
 
 const DIRECTIVES: &str =
-    "split, reorder, parallel, serial, unroll, jam, vector, peel, clip, pack, stream and prefetch";
+    "split, reorder, parallel, serial, unroll, jam, vector, peel, clip, block, pack, stream and prefetch";
 
 impl FromStr for Schedule {
     type Err = Error;
@@ -76,6 +76,15 @@ impl Reader<'_> {
                 Directive::Peel { axis, first, last }
             }
             "clip" => Directive::Clip { axis: self.name("an axis")? },
+            "block" => {
+                let axis = self.name("an axis")?;
+                let factor = self.number("the size of a block")?;
+                let at = match !self.at_line_end() && self.cursor.eat_word("at") {
+                    true => Some(self.name("an axis")?),
+                    false => None,
+                };
+                Directive::Block { axis, factor, at, level: self.level()?.unwrap_or(Level::L2) }
+            }
             "pack" => {
                 let buffer = self.name("a buffer")?;
                 let at = self.at_axis()?;

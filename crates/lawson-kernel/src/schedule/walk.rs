@@ -90,6 +90,13 @@ pub(super) fn fresh_names<const N: usize>(kernel: &Kernel, stem: &str) -> [Strin
     }
 }
 
+/// A name that no buffer has yet: the stem, or the stem and a number.
+pub(super) fn fresh_buffer(kernel: &Kernel, stem: &str) -> String {
+    let taken = |name: &String| kernel.buffers.iter().any(|b| b.name == *name);
+    let mut names = std::iter::once(stem.to_string()).chain((2..).map(|i| format!("{stem}{i}")));
+    names.find(|n| !taken(n)).unwrap_or_default()
+}
+
 /// Puts what `replace` makes of each loop over `axis` in its place. The scope is that of the place.
 pub(super) fn replace_loops(
     kernel: &mut Kernel,
@@ -183,12 +190,24 @@ pub(super) fn visit_loads(kernel: &Kernel, values: &[ExprId], visit: &mut impl F
     }
 }
 
-/// Puts other loads in the place of those for which `change` gives one, in all values of a body. The state with
-/// which an accumulator begins is not touched: it is the same wherever the accumulator is used.
+/// Puts other loads in the place of those for which `change` gives one, in all values of a body.
 pub(super) fn change_loads(
     kernel: &mut Kernel,
     body: &mut [Node],
     change: &impl Fn(&Kernel, &Load) -> Option<Load>,
+) {
+    change_exprs(kernel, body, &|kernel, expr| match expr {
+        Expr::Load(load) => change(kernel, load).map(Expr::Load),
+        _ => None,
+    });
+}
+
+/// Puts other expressions in the place of those for which `change` gives one, in all values of a body; their operands are changed
+/// likewise. The state with which an accumulator begins is not touched: it is the same wherever the accumulator is used.
+pub(super) fn change_exprs(
+    kernel: &mut Kernel,
+    body: &mut [Node],
+    change: &impl Fn(&Kernel, &Expr) -> Option<Expr>,
 ) {
     let mut done = HashMap::new();
     change_nodes(kernel, body, change, &mut done);
@@ -197,7 +216,7 @@ pub(super) fn change_loads(
 fn change_nodes(
     kernel: &mut Kernel,
     body: &mut [Node],
-    change: &impl Fn(&Kernel, &Load) -> Option<Load>,
+    change: &impl Fn(&Kernel, &Expr) -> Option<Expr>,
     done: &mut HashMap<ExprId, ExprId>,
 ) {
     for node in body {
@@ -214,21 +233,18 @@ fn change_nodes(
     }
 }
 
-fn changed(
+/// An expression with others in the place of those below it for which `change` gives one; `done` is what is known already.
+pub(super) fn changed(
     kernel: &mut Kernel,
     id: ExprId,
-    change: &impl Fn(&Kernel, &Load) -> Option<Load>,
+    change: &impl Fn(&Kernel, &Expr) -> Option<Expr>,
     done: &mut HashMap<ExprId, ExprId>,
 ) -> ExprId {
     if let Some(known) = done.get(&id) {
         return *known;
     }
-    let mut expr = kernel.expr(id).clone();
-    if let Expr::Load(load) = &expr
-        && let Some(other) = change(kernel, load)
-    {
-        expr = Expr::Load(other);
-    }
+    let expr = kernel.expr(id);
+    let expr = change(kernel, expr).unwrap_or_else(|| expr.clone());
     let expr = expr.with_operands(&mut |o| changed(kernel, o, change, done));
     let new = kernel.add(expr);
     done.insert(id, new);

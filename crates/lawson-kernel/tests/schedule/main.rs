@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod block;
 mod kernels;
 mod random;
 mod run;
@@ -153,11 +154,11 @@ fn peeled_iterations_are_loops_of_their_own() {
 fn schedules_come_back_from_their_text() {
     let text = "split i 8\nsplit i 8 exact\nsplit j 48 clip\nsplit k 4 ladder\nsplit k 6 ladder 4 2 1\n\
                 reorder i.0 \"an axis\" i.1\nparallel i.0\nserial a\nunroll b\njam c\nvector d 16\n\
-                peel i first=1 last=0\nclip kh\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
+                peel i first=1 last=0\nclip kh\nblock k 512 level L2\nblock k 256 at i.0 level L1\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
                 pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\n";
     let schedule: Schedule = text.parse().unwrap();
     assert_eq!(schedule.to_string(), text);
-    assert_eq!(schedule.0.len(), 18);
+    assert_eq!(schedule.0.len(), 20);
 }
 
 #[test]
@@ -172,6 +173,8 @@ fn a_text_that_is_no_schedule_says_where() {
         ("vector i 99999999999", 10),
         ("peel i middle=1", 8),
         ("pack B j", 8),
+        ("block k at i", 9),
+        ("block k 8 at", 13),
         ("split \"i", 7),
     ] {
         let error = text.parse::<Schedule>().unwrap_err();

@@ -1,0 +1,169 @@
+//! The tile of outputs that a contraction keeps in registers, chosen by counting.
+//!
+//! In: how many rows and columns there are and how often a step loads ([`Demand`]). Out: the tile for which the whole nest takes
+//! least, in units of one vector multiply-add: for every tile that fits in the registers, multiply-adds, loads, and what tiles at
+//! the edges waste.
+
+use super::contraction::Contraction;
+use super::extent;
+use super::stride::{Stride, stride};
+use crate::machine::Machine;
+use crate::tree::For;
+
+/// A tile of outputs: so many rows of so many vectors.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Tile {
+    pub(super) rows: i64,
+    pub(super) vectors: i64,
+}
+
+/// What is assumed of an extent that is not known when compiling: so many that edges matter little.
+pub(super) const SOME_ROWS: i64 = 1024;
+/// Vectors along columns that are not counted when compiling.
+const SOME_VECTORS: i64 = 64;
+/// Shares of the team from which on there are enough: rows need not be divided among its members too.
+pub(super) const ENOUGH_SHARES: i64 = 8;
+/// The widest and the highest tile that is looked at; beyond them, registers run out in any shape that is good.
+const WIDEST: i64 = 8;
+const HIGHEST: i64 = 16;
+/// The part of a multiply-add's latency that a tile too small to hide it pays; the rest is hidden behind the tile before and
+/// after it, whose steps run at the same time.
+const LATENCY_PAID: f64 = 0.6;
+/// What a row or a vector of a tile takes each step besides its loads: a part of an instruction to decode.
+const SIDE: f64 = 0.04;
+/// What counting and jumping takes each step.
+const LOOP: f64 = 0.3;
+/// A panel that overhangs needs masks, in every panel.
+const OVERHANG: f64 = 1.06;
+/// Rows that the tile does not divide need code of their own, and decisions when running.
+const REMAINDER: f64 = 1.03;
+/// A tile must be better than the one before it by more than the model can tell.
+const BETTER: f64 = 0.999;
+
+/// What a contraction asks of its tile.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Demand {
+    /// How many columns there are, if it is known.
+    pub(super) columns: Option<i64>,
+    /// How many rows, if there is a row axis and if it is known.
+    pub(super) rows: Option<Option<i64>>,
+    /// Loads a step that move with the rows alone.
+    pub(super) by_row: i64,
+    /// Those that move with the vector alone.
+    pub(super) by_vector: i64,
+    /// Those that move with both.
+    pub(super) by_both: i64,
+    /// Shares of the team that the loops around give already.
+    pub(super) shares: i64,
+}
+
+impl Demand {
+    /// What a nest asks.
+    pub(super) fn of(c: &Contraction<'_>, shares: i64) -> Demand {
+        let (v, r) = (c.vector(), c.row());
+        let mut out =
+            Demand { columns: extent(v), rows: r.map(extent), by_row: 0, by_vector: 0, by_both: 0, shares };
+        for a in &c.reads {
+            let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;
+            match (r.is_some_and(moves), moves(v)) {
+                (true, true) => out.by_both += 1,
+                (true, false) => out.by_row += 1,
+                (false, true) => out.by_vector += 1,
+                (false, false) => {}
+            }
+        }
+        out
+    }
+
+    /// The tile for which the nest takes least.
+    pub(super) fn tile(&self, m: &Machine) -> Tile {
+        let vectors = self.columns.map_or(SOME_VECTORS, |c| (c + m.lanes - 1) / m.lanes);
+        // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
+        let counted = !matches!(self.rows, Some(None));
+        let rows = self.rows.map(|r| r.unwrap_or(SOME_ROWS));
+        let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
+        for width in 1..=vectors.min(WIDEST) {
+            for height in 1..=rows.unwrap_or(1).min(HIGHEST) {
+                let even = rows.is_some_and(|r| r % height == 0);
+                let shares = self.shares * ((vectors + width - 1) / width);
+                if (!counted || !even && shares < ENOUGH_SHARES) && height & (height - 1) != 0 {
+                    continue;
+                }
+                let tile = Tile { rows: height, vectors: width };
+                if self.registers(tile) > m.registers - 2 {
+                    continue;
+                }
+                let sum = self.nest(m, tile, rows.unwrap_or(1), vectors);
+                if sum < best.0 * BETTER {
+                    best = (sum, tile);
+                }
+            }
+        }
+        best.1
+    }
+
+    /// The registers that a tile takes: its outputs, a row of vectors, and what an operand that moves with both passes through.
+    fn registers(&self, t: Tile) -> i64 {
+        t.rows * t.vectors + self.by_vector * t.vectors + 1 + i64::from(self.by_both > 0)
+    }
+
+    /// What one step of a tile takes: multiply-adds or loads, whichever is more, or waiting for the step before.
+    fn step(&self, m: &Machine, t: Tile) -> f64 {
+        let (h, w) = (t.rows, t.vectors);
+        let fma = (h * w) as f64;
+        let loads = (self.by_row * h + self.by_vector * w + self.by_both * h * w) as f64 / m.loads_per_fma;
+        fma.max(loads).max(m.fma_in_flight as f64 * LATENCY_PAID) + SIDE * (h + w) as f64 + LOOP
+    }
+
+    /// What a step of all tiles takes together.
+    fn nest(&self, m: &Machine, t: Tile, rows: i64, vectors: i64) -> f64 {
+        let (full, rest) = (rows / t.rows, rows % t.rows);
+        let panels = (vectors + t.vectors - 1) / t.vectors;
+        let mut sum = full as f64 * self.step(m, t);
+        if rest > 0 {
+            sum += self.step(m, Tile { rows: rest, ..t });
+        }
+        sum *= panels as f64;
+        let ragged = self.columns.is_some_and(|c| c % m.lanes != 0);
+        if vectors % t.vectors != 0 || ragged && vectors > t.vectors {
+            sum *= OVERHANG;
+        }
+        if rest > 0 {
+            sum *= REMAINDER;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile(rows: Option<i64>, columns: Option<i64>) -> (i64, i64) {
+        let product = Demand { columns, rows: Some(rows), by_row: 1, by_vector: 1, by_both: 0, shares: 1 };
+        let t = product.tile(&Machine::default());
+        assert!(product.registers(t) <= 30, "{t:?}");
+        (t.rows, t.vectors)
+    }
+
+    #[test]
+    fn a_tile_divides_what_is_counted() {
+        assert_eq!(tile(Some(2048), Some(2048)), (4, 4));
+        assert_eq!(tile(Some(49), Some(2048)), (7, 2));
+        assert_eq!(tile(Some(128), Some(768)), (8, 3));
+        assert_eq!(tile(Some(1000), Some(7)), (10, 1));
+    }
+
+    #[test]
+    fn rows_that_are_not_counted_have_a_tile_whose_ladder_ends() {
+        let (rows, vectors) = tile(None, Some(768));
+        assert!(rows > 1 && rows & (rows - 1) == 0, "{rows} rows of {vectors} vectors");
+        assert_eq!(tile(None, None), (4, 4));
+    }
+
+    #[test]
+    fn one_row_hides_latency_behind_vectors() {
+        let one = Demand { columns: Some(4096), rows: None, by_row: 0, by_vector: 1, by_both: 0, shares: 1 };
+        assert!(one.tile(&Machine::default()).vectors >= 4);
+    }
+}
