@@ -171,10 +171,12 @@ fn the_logistic_function_of_anything() {
 fn refused(text: &str, n: i64) -> Option<lawson_graph::Error> {
     let graph = Graph::parse(text).unwrap();
     let plan = compile(&graph, &Machine::default()).unwrap();
-    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len()).unwrap());
+    let team = Team::new(1).unwrap();
+    let executable =
+        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team).unwrap());
     let mut bindings = Bindings::new();
     bindings.define(lawson_graph::Symbol::new("N"), n, "test");
-    executable.instance(&bindings, &Team::new(1).unwrap()).err()
+    executable.instance(&bindings, &team).err()
 }
 
 #[test]

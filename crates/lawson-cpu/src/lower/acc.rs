@@ -357,7 +357,11 @@ impl<'k> Lowering<'k> {
     fn is_absent(&self, e: ExprId) -> bool {
         match self.k.expr(e) {
             Expr::Load(load) => load.guard.as_ref().is_some_and(|g| {
-                self.is_zero(g.otherwise) && g.conditions.iter().any(|c| self.scope.holds(c) == Truth::Never)
+                self.is_zero(g.otherwise)
+                    && self.depends[e.0 as usize]
+                        .conditions
+                        .iter()
+                        .any(|c| self.scope.holds(c) == Truth::Never)
             }),
             _ => false,
         }

@@ -2,9 +2,32 @@
 
 use lawson_graph::Dim;
 use lawson_kernel::{Atom, Index};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// A value's identity: a hash wide enough to stand for what is hashed.
 pub(super) type Key = u128;
+
+/// What is known by keys.
+pub(super) type KeyMap<V> = HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
+
+/// Keys are hashes already: their low half is as good as any.
+#[derive(Default)]
+pub(super) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
+    }
+}
 
 /// A hash of 128 bits, for keys that stand for what they hash.
 pub(super) struct Hash128(u64, u64);

@@ -2,7 +2,7 @@
 
 use super::hash::{Hash128, Key, mix_index};
 use super::{Lowering, VectorLoop};
-use lawson_kernel::{AccId, AxisId, BufferId, Expr, ExprId, For, Index, Node, Scope};
+use lawson_kernel::{AccId, AxisId, BufferId, Condition, Expr, ExprId, For, Index, Node, Scope};
 use std::collections::HashSet;
 
 /// What is known around a loop that may be empty. A load may move out of it only if it lies inside its buffer even so.
@@ -30,6 +30,8 @@ pub(super) struct Depends {
     pub(super) readers: u32,
     /// How many operations it takes, what it shares counted every time.
     pub(super) work: u32,
+    /// For a load: on what conditions, over the axes that loops run over.
+    pub(super) conditions: Vec<Condition>,
     /// For a load: where, in elements.
     pub(super) offset: Option<Index>,
 }
@@ -81,7 +83,10 @@ impl<'k> Lowering<'k> {
                     d.offset = Some(offset);
                     sorted_union(&mut d.loads, &[ExprId(n as u32)]);
                     if let Some(g) = &load.guard {
-                        g.conditions.iter().for_each(|c| add(&c.index));
+                        let resolved =
+                            |c: &Condition| Condition { index: self.k.resolve(&c.index), end: c.end.clone() };
+                        d.conditions = g.conditions.iter().map(resolved).collect();
+                        d.conditions.iter().for_each(|c| add(&c.index));
                     }
                     if written.contains(&load.buffer) {
                         sorted_union(&mut d.written, &[load.buffer]);
@@ -199,6 +204,15 @@ impl<'k> Lowering<'k> {
         let inside = l.index.iter().zip(dims).all(|(i, d)| scope.proves_within(i, d, given));
         self.inside.borrow_mut().insert(key, inside);
         inside
+    }
+
+    /// Where a load lies at this point, in elements. What all points have in common is worked out once.
+    pub(super) fn offset_of(&self, load: ExprId) -> Option<Index> {
+        let offset = self.depends[load.0 as usize].offset.as_ref()?;
+        let Some(around) = &self.around else { return Some(self.scope.simplify(offset)) };
+        let mut simpler = self.simpler.borrow_mut();
+        let common = simpler.entry(load).or_insert_with(|| around.simplify(offset));
+        Some(self.scope.simplify(common))
     }
 
     /// Mixes the values of those of the axes that are jammed or unrolled.

@@ -225,7 +225,10 @@ impl<'k> Lowering<'k> {
         }
         // One that several points share is better loaded once.
         let shared = self.jams.iter().any(|(a, v)| v.len() > 1 && d.axes.binary_search(a).is_err());
-        let Some(offset) = d.offset.clone().filter(|_| !shared) else { return Ok(None) };
+        if shared {
+            return Ok(None);
+        }
+        let Some(offset) = self.offset_of(e) else { return Ok(None) };
         if self.bound_to_lanes(e) && self.lane_mask()?.is_some() {
             return Ok(None);
         }
@@ -252,19 +255,19 @@ impl<'k> Lowering<'k> {
         let mut mask = None;
         let mut guarded: Option<&'k Guard> = None;
         if let Some(guard) = &load.guard {
-            for condition in &guard.conditions {
-                match self.scope.holds(condition) {
+            for n in 0..guard.conditions.len() {
+                match self.scope.holds(&self.depends[e.0 as usize].conditions[n]) {
                     Truth::Always => {}
                     Truth::Never => return self.value(guard.otherwise),
                     Truth::Sometimes => {
-                        let m = self.condition_mask(condition)?;
+                        let m = self.condition_mask(&guard.conditions[n])?;
                         mask = Some(self.both(mask, m, depth));
                         guarded = Some(guard);
                     }
                 }
             }
         }
-        let Some(offset) = self.depends[e.0 as usize].offset.clone() else {
+        let Some(offset) = self.offset_of(e) else {
             return Err(Unsupported::new("a load without an address"));
         };
         let place = self.place(load.buffer, &offset)?;

@@ -31,7 +31,7 @@ mod value;
 use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
-use hash::Key;
+use hash::{Key, KeyMap};
 use hoist::{Depends, Outside, stored};
 use lawson_graph::Dim;
 use lawson_kernel::{
@@ -55,10 +55,10 @@ struct Frame<'k> {
     begin: Option<Gen>,
     step: i64,
     inductions: Vec<(V, Gen)>,
-    values: HashMap<Key, (ExprId, V)>,
-    pointers: HashMap<Key, V>,
+    values: KeyMap<(ExprId, V)>,
+    pointers: KeyMap<V>,
     scalars: HashMap<Index, V>,
-    masks: HashMap<Key, V>,
+    masks: KeyMap<V>,
     /// Buffers that the body stores to.
     stores: HashSet<BufferId>,
     /// If the body may run no time at all: what is known outside.
@@ -93,6 +93,9 @@ pub(crate) struct Lowering<'k> {
     /// How many places are known by a number, and which loads are inside their buffers there.
     places: u32,
     inside: RefCell<HashMap<(u32, Key), bool>>,
+    /// What is known around all points of the stage that is being written, and the offsets of loads, as simple as that allows.
+    around: Option<Scope<'k>>,
+    simpler: RefCell<HashMap<ExprId, Index>>,
     depends: Vec<Depends>,
     accs: HashMap<AccId, AccState>,
     /// State and other state while a step or merge is written.
@@ -125,6 +128,8 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         vectors: 0,
         places: 0,
         inside: RefCell::new(HashMap::new()),
+        around: None,
+        simpler: RefCell::new(HashMap::new()),
         depends: Vec::new(),
         accs: HashMap::new(),
         states: [None, None],
@@ -388,7 +393,11 @@ impl<'k> Lowering<'k> {
 
     /// Calls `write` at every point of the jammed axes.
     fn at_points(&mut self, write: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        self.points_from(0, write)
+        self.around = Some(self.scope.clone());
+        let done = self.points_from(0, write);
+        self.around = None;
+        self.simpler.borrow_mut().clear();
+        done
     }
 
     fn points_from(&mut self, n: usize, write: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
@@ -414,7 +423,7 @@ impl<'k> Lowering<'k> {
             let index: Vec<String> = s.index.iter().map(|i| i.display(&name).to_string()).collect();
             format!("{}[{}] = e{}", k.buffer(s.buffer).name, index.join(", "), s.value.0)
         });
-        let offset = self.k.resolve(&self.k.buffer(s.buffer).layout.offset(&s.index));
+        let offset = self.scope.simplify(&self.k.resolve(&self.k.buffer(s.buffer).layout.offset(&s.index)));
         // What is read back at once, in the same lanes, is still in its register.
         let same = |e: &Expr| matches!(e, Expr::Load(l) if l.buffer == s.buffer && l.index == s.index && l.guard.is_none());
         let read_back = self.k.exprs.iter().position(same).map(|e| ExprId(e as u32));

@@ -55,18 +55,18 @@ impl<'k> Lowering<'k> {
             return None;
         }
         let mut h = super::hash::Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
-        super::hash::mix_index(&mut h, &self.scope.simplify(d.offset.as_ref()?));
+        super::hash::mix_index(&mut h, &self.offset_of(e)?);
         if self.bound_to_lanes(e) {
             self.mix_lanes(&mut h);
         }
         if let Some(g) = &load.guard {
             h.mix(u64::from(g.otherwise.0));
-            for c in &g.conditions {
+            for c in &d.conditions {
                 match self.scope.holds(c) {
                     lawson_kernel::Truth::Always => h.mix(1),
                     lawson_kernel::Truth::Never => h.mix(2),
                     lawson_kernel::Truth::Sometimes => {
-                        super::hash::mix_index(&mut h, &self.scope.simplify(&self.k.resolve(&c.index)));
+                        super::hash::mix_index(&mut h, &self.scope.simplify(&c.index));
                         super::hash::mix_dim(&mut h, &c.end);
                     }
                 }
