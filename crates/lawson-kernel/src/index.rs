@@ -34,6 +34,24 @@ pub enum Atom {
     Max(Vec<Index>),
 }
 
+impl Atom {
+    /// Calls `visit` with every axis, at all depths.
+    pub fn visit_axes(&self, visit: &mut impl FnMut(AxisId)) {
+        match self {
+            Atom::Axis(a) => visit(*a),
+            Atom::Div(i, _) | Atom::Mod(i, _) => i.visit_axes(visit),
+            Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_axes(visit)),
+        }
+    }
+
+    /// Whether it mentions an axis.
+    pub fn mentions(&self, axis: AxisId) -> bool {
+        let mut found = false;
+        self.visit_axes(&mut |a| found |= a == axis);
+        found
+    }
+}
+
 fn compare_dims(a: &Dim, b: &Dim) -> Ordering {
     match (a.as_const(), b.as_const()) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -241,13 +259,7 @@ impl Index {
 
     /// Calls `visit` with every axis, at all depths.
     pub fn visit_axes(&self, visit: &mut impl FnMut(AxisId)) {
-        for (atom, _) in &self.terms {
-            match atom {
-                Atom::Axis(a) => visit(*a),
-                Atom::Div(i, _) | Atom::Mod(i, _) => i.visit_axes(visit),
-                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_axes(visit)),
-            }
-        }
+        self.terms.iter().for_each(|(atom, _)| atom.visit_axes(visit));
     }
 
     /// Whether it mentions an axis.
@@ -255,6 +267,11 @@ impl Index {
         let mut found = false;
         self.visit_axes(&mut |a| found |= a == axis);
         found
+    }
+
+    /// Adds a constant.
+    pub fn add_constant(&mut self, c: Dim) {
+        self.constant = std::mem::replace(&mut self.constant, Dim::ZERO) + c;
     }
 
     /// Calls `visit` with every parameter, at all depths.

@@ -149,7 +149,7 @@ impl<'k> Scope<'k> {
     /// What is left of a loop is at least 1 inside it: the lower bound of `end - axis + c`.
     fn left_over(&self, index: &Index) -> Option<i64> {
         self.bounds.iter().find_map(|(axis, _, end, _)| {
-            let minus = |(a, c): &(Atom, Dim)| *a == Atom::Axis(*axis) && c.is(-1);
+            let minus = |(a, c): &(Atom, Dim)| matches!(a, Atom::Axis(a) if a == axis) && c.is(-1);
             if !index.terms().iter().any(minus) {
                 return None;
             }
@@ -223,7 +223,7 @@ impl<'k> Scope<'k> {
         for (atom, c) in index.terms() {
             match atom {
                 Atom::Axis(a) => match self.range(*a) {
-                    Some(r) if Some(r.lo) == r.hi => out.add_scaled(&Index::constant(r.lo), c),
+                    Some(r) if Some(r.lo) == r.hi => out.add_constant(c.clone() * r.lo),
                     _ => out.add_term(atom.clone(), c.clone()),
                 },
                 Atom::Div(i, d) => self.add_quotient(&mut out, &self.simplify(i), d, c),
@@ -337,8 +337,12 @@ impl<'k> Scope<'k> {
 
     /// Whether a condition holds here, by intervals alone.
     pub fn holds(&self, condition: &Condition) -> Truth {
-        let index = self.simplify(&self.kernel.resolve(&condition.index));
-        self.within(&index, &condition.end)
+        let index = self.kernel.resolve(&condition.index);
+        // Intervals of sums of axes are what they are.
+        if index.terms().iter().all(|(atom, _)| matches!(atom, Atom::Axis(_))) {
+            return self.within(&index, &condition.end);
+        }
+        self.within(&self.simplify(&index), &condition.end)
     }
 }
 

@@ -356,13 +356,10 @@ impl<'k> Lowering<'k> {
     /// Whether an expression is a load that never takes place at this point, and is 0 instead.
     fn is_absent(&self, e: ExprId) -> bool {
         match self.k.expr(e) {
-            Expr::Load(load) => load.guard.as_ref().is_some_and(|g| {
-                self.is_zero(g.otherwise)
-                    && self.depends[e.0 as usize]
-                        .conditions
-                        .iter()
-                        .any(|c| self.scope.holds(c) == Truth::Never)
-            }),
+            Expr::Load(load) => load
+                .guard
+                .as_ref()
+                .is_some_and(|g| self.is_zero(g.otherwise) && self.takes_place(e) == Truth::Never),
             _ => false,
         }
     }

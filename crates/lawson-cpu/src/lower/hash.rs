@@ -54,21 +54,25 @@ impl Hash128 {
 pub(super) fn mix_index(h: &mut Hash128, index: &Index) {
     h.mix(index.terms().len() as u64);
     for (atom, c) in index.terms() {
-        match atom {
-            Atom::Axis(a) => h.mix(u64::from(a.0)),
-            Atom::Div(i, d) | Atom::Mod(i, d) => {
-                h.mix(if matches!(atom, Atom::Div(..)) { 1 << 61 } else { 1 << 62 });
-                mix_index(h, i);
-                mix_dim(h, d);
-            }
-            Atom::Min(m) | Atom::Max(m) => {
-                h.mix((if matches!(atom, Atom::Min(_)) { 3 << 60 } else { 5 << 60 }) ^ m.len() as u64);
-                m.iter().for_each(|i| mix_index(h, i));
-            }
-        }
+        mix_atom(h, atom);
         mix_dim(h, c);
     }
     mix_dim(h, index.offset());
+}
+
+pub(super) fn mix_atom(h: &mut Hash128, atom: &Atom) {
+    match atom {
+        Atom::Axis(a) => h.mix(u64::from(a.0)),
+        Atom::Div(i, d) | Atom::Mod(i, d) => {
+            h.mix(if matches!(atom, Atom::Div(..)) { 1 << 61 } else { 1 << 62 });
+            mix_index(h, i);
+            mix_dim(h, d);
+        }
+        Atom::Min(m) | Atom::Max(m) => {
+            h.mix((if matches!(atom, Atom::Min(_)) { 3 << 60 } else { 5 << 60 }) ^ m.len() as u64);
+            m.iter().for_each(|i| mix_index(h, i));
+        }
+    }
 }
 
 pub(super) fn mix_dim(h: &mut Hash128, dim: &Dim) {

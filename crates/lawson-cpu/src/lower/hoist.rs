@@ -2,7 +2,7 @@
 
 use super::hash::{Hash128, Key, mix_index};
 use super::{Lowering, VectorLoop};
-use lawson_kernel::{AccId, AxisId, BufferId, Condition, Expr, ExprId, For, Index, Node, Scope};
+use lawson_kernel::{AccId, Atom, AxisId, BufferId, Condition, Expr, ExprId, For, Index, Node, Scope, Truth};
 use std::collections::HashSet;
 
 /// What is known around a loop that may be empty. A load may move out of it only if it lies inside its buffer even so.
@@ -215,6 +215,29 @@ impl<'k> Lowering<'k> {
         Some(self.scope.simplify(common))
     }
 
+    /// Whether a load takes place at this point: all its conditions hold, or one of them never does.
+    pub(super) fn takes_place(&self, load: ExprId) -> Truth {
+        let mut truths = self.truths.borrow_mut();
+        if let Some((point, known)) = truths.get(&load)
+            && *point == self.point
+        {
+            return *known;
+        }
+        let mut all = Truth::Always;
+        for c in &self.depends[load.0 as usize].conditions {
+            match self.scope.holds(c) {
+                Truth::Always => {}
+                Truth::Sometimes => all = Truth::Sometimes,
+                Truth::Never => {
+                    all = Truth::Never;
+                    break;
+                }
+            }
+        }
+        truths.insert(load, (self.point, all));
+        all
+    }
+
     /// Mixes the values of those of the axes that are jammed or unrolled.
     pub(super) fn mix_fixed(&self, h: &mut Hash128, axes: &[AxisId]) {
         for a in axes {
@@ -234,8 +257,12 @@ impl<'k> Lowering<'k> {
     }
 
     pub(super) fn index_depth(&self, index: &Index) -> usize {
+        index.terms().iter().map(|(atom, _)| self.atom_depth(atom)).max().unwrap_or(0)
+    }
+
+    pub(super) fn atom_depth(&self, atom: &Atom) -> usize {
         let mut depth = 0;
-        index.visit_axes(&mut |a| {
+        atom.visit_axes(&mut |a| {
             if let Some((frame, _)) = self.dynamic[a.0 as usize] {
                 depth = depth.max(frame);
             }

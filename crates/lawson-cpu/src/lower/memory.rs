@@ -1,6 +1,6 @@
 //! Addresses, loads, stores and the masks that guard them.
 
-use super::hash::{Hash128, Key, mix_dim, mix_index};
+use super::hash::{Hash128, Key, mix_atom, mix_dim, mix_index};
 use super::{LANES, Lowering, small};
 use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp};
 use crate::code::{Addr, Class, Gen, Item, Op, Shape, Src, Two, V, Word};
@@ -36,7 +36,7 @@ impl<'k> Lowering<'k> {
         let mut offset = self.scope.simplify(offset);
         let mut stride = Stride::None;
         if let Some(axis) = self.vector.as_ref().map(|v| v.axis) {
-            let moves = |(a, _): &&(Atom, Dim)| Index::atom(a.clone()).mentions(axis);
+            let moves = |(a, _): &&(Atom, Dim)| a.mentions(axis);
             let mut along = Index::constant(0);
             offset.terms().iter().filter(moves).for_each(|(a, c)| along.add_term(a.clone(), c.clone()));
             stride = match along.terms() {
@@ -44,35 +44,33 @@ impl<'k> Lowering<'k> {
                 [(Atom::Axis(_), c)] if c.is(1) => Stride::One,
                 _ => Stride::Many(along.clone()),
             };
-            offset = offset - along;
+            if stride != Stride::None {
+                offset = offset - along;
+            }
         }
         let size = bytes_of(self.k.buffer(buffer).dtype);
         // Any split of the constant part into a number and the rest will do.
         let number = offset.offset().eval(&|_| Some(0)).unwrap_or(0);
-        let symbolic = offset.offset().clone() - number;
-        let index = match symbolic.as_const() {
+        let index = match offset.offset().as_const() {
             Some(_) => None,
-            None => Some(self.word(Word::Parameter(symbolic * size))),
+            None => Some(self.word(Word::Parameter((offset.offset().clone() - number) * size))),
         };
-        let terms: Vec<(Atom, Dim)> =
-            offset.terms().iter().map(|(a, c)| (a.clone(), c.clone() * size)).collect();
-        let base = self.pointer(buffer, &terms)?;
+        let base = self.pointer(buffer, offset.terms())?;
         Ok(Place { addr: Addr { base, index, disp: small(number.saturating_mul(size))? }, stride })
     }
 
     fn pointer_key(buffer: BufferId, terms: &[(Atom, Dim)]) -> Key {
         let mut h = Hash128::new(u64::from(buffer.0) ^ (7 << 40));
         for (a, c) in terms {
-            mix_index(&mut h, &Index::atom(a.clone()));
+            mix_atom(&mut h, a);
             mix_dim(&mut h, c);
         }
         h.finish()
     }
 
-    /// The start of a buffer plus these terms, in bytes. In the loop over an axis, the pointer moves along.
+    /// The start of a buffer plus these terms, in elements. In the loop over an axis, the pointer moves along.
     fn pointer(&mut self, buffer: BufferId, terms: &[(Atom, Dim)]) -> Result<V> {
-        let depth_of = |l: &Self, a: &Atom| l.index_depth(&Index::atom(a.clone()));
-        let depth = terms.iter().map(|(a, _)| depth_of(self, a)).max().unwrap_or(0);
+        let depth = terms.iter().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
         let key = Self::pointer_key(buffer, terms);
         if let Some(v) = self.frames[depth].pointers.get(&key) {
             return Ok(*v);
@@ -92,8 +90,10 @@ impl<'k> Lowering<'k> {
             return Ok(v);
         }
         let (inner, outer): (Vec<_>, Vec<_>) =
-            terms.iter().cloned().partition(|(a, _)| depth_of(self, a) == depth);
+            terms.iter().cloned().partition(|(a, _)| self.atom_depth(a) == depth);
         let base = self.pointer(buffer, &outer)?;
+        let size = bytes_of(self.k.buffer(buffer).dtype);
+        let inner: Vec<(Atom, Dim)> = inner.into_iter().map(|(a, c)| (a, c * size)).collect();
         let dst = self.fresh(Class::General);
         let moves = match inner.as_slice() {
             [(Atom::Axis(a), c)] if self.frames[depth].axis == Some(*a) => Some(c.clone()),
@@ -255,14 +255,16 @@ impl<'k> Lowering<'k> {
         let mut mask = None;
         let mut guarded: Option<&'k Guard> = None;
         if let Some(guard) = &load.guard {
-            for n in 0..guard.conditions.len() {
-                match self.scope.holds(&self.depends[e.0 as usize].conditions[n]) {
-                    Truth::Always => {}
-                    Truth::Never => return self.value(guard.otherwise),
-                    Truth::Sometimes => {
-                        let m = self.condition_mask(&guard.conditions[n])?;
-                        mask = Some(self.both(mask, m, depth));
-                        guarded = Some(guard);
+            match self.takes_place(e) {
+                Truth::Always => {}
+                Truth::Never => return self.value(guard.otherwise),
+                Truth::Sometimes => {
+                    for condition in &guard.conditions {
+                        if self.scope.holds(condition) == Truth::Sometimes {
+                            let m = self.condition_mask(condition)?;
+                            mask = Some(self.both(mask, m, depth));
+                            guarded = Some(guard);
+                        }
                     }
                 }
             }

@@ -35,7 +35,7 @@ use hash::{Key, KeyMap};
 use hoist::{Depends, Outside, stored};
 use lawson_graph::Dim;
 use lawson_kernel::{
-    AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store,
+    AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store, Truth,
 };
 pub use limits::Limit;
 use limits::Reach;
@@ -96,6 +96,9 @@ pub(crate) struct Lowering<'k> {
     /// What is known around all points of the stage that is being written, and the offsets of loads, as simple as that allows.
     around: Option<Scope<'k>>,
     simpler: RefCell<HashMap<ExprId, Index>>,
+    /// Counts the places at which something is written, and what is known there of the guards of loads.
+    point: u64,
+    truths: RefCell<HashMap<ExprId, (u64, Truth)>>,
     depends: Vec<Depends>,
     accs: HashMap<AccId, AccState>,
     /// State and other state while a step or merge is written.
@@ -130,6 +133,8 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         inside: RefCell::new(HashMap::new()),
         around: None,
         simpler: RefCell::new(HashMap::new()),
+        point: 0,
+        truths: RefCell::new(HashMap::new()),
         depends: Vec::new(),
         accs: HashMap::new(),
         states: [None, None],
@@ -271,6 +276,7 @@ impl<'k> Lowering<'k> {
 
     fn walk(&mut self, nodes: &'k [Node]) -> Result<()> {
         for node in nodes {
+            self.point += 1;
             match node {
                 Node::For(f) => self.for_loop(f)?,
                 Node::Accumulate { acc, body } => self.accumulate(*acc, body)?,
@@ -396,6 +402,7 @@ impl<'k> Lowering<'k> {
         self.around = Some(self.scope.clone());
         let done = self.points_from(0, write);
         self.around = None;
+        self.point += 1;
         self.simpler.borrow_mut().clear();
         done
     }
@@ -403,6 +410,7 @@ impl<'k> Lowering<'k> {
     fn points_from(&mut self, n: usize, write: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if n == self.jams.len() {
             self.local.clear();
+            self.point += 1;
             return write(self);
         }
         let (axis, values) = self.jams[n].clone();

@@ -4,6 +4,7 @@
 //! a mask register. Products that are only added are fused with the addition: one rounding fewer, one instruction fewer.
 
 use super::Lowering;
+use super::hash::{Hash128, Key, mix_dim, mix_index};
 use super::nan::nan_follows;
 use crate::asm::{CmpFloat, CmpInt, FloatPredicate, IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::{Class, Op, Src, V};
@@ -11,7 +12,7 @@ use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_kernel::math::{Function, idiom};
-use lawson_kernel::{Expr, ExprId, Extremum, Scalar};
+use lawson_kernel::{Expr, ExprId, Extremum, Scalar, Truth};
 
 impl<'k> Lowering<'k> {
     /// The register that holds an expression's value at this point.
@@ -48,27 +49,25 @@ impl<'k> Lowering<'k> {
     }
 
     /// What a load is known by if several points may read one place.
-    fn place_key(&self, e: ExprId) -> Option<super::hash::Key> {
+    fn place_key(&self, e: ExprId) -> Option<Key> {
         let d = &self.depends[e.0 as usize];
         let Expr::Load(load) = self.k.expr(e) else { return None };
         if d.axes.iter().filter(|a| self.fixed[a.0 as usize].is_some()).count() < 2 {
             return None;
         }
-        let mut h = super::hash::Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
-        super::hash::mix_index(&mut h, &self.offset_of(e)?);
+        let mut h = Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
+        mix_index(&mut h, &self.offset_of(e)?);
         if self.bound_to_lanes(e) {
             self.mix_lanes(&mut h);
         }
         if let Some(g) = &load.guard {
             h.mix(u64::from(g.otherwise.0));
-            for c in &d.conditions {
-                match self.scope.holds(c) {
-                    lawson_kernel::Truth::Always => h.mix(1),
-                    lawson_kernel::Truth::Never => h.mix(2),
-                    lawson_kernel::Truth::Sometimes => {
-                        super::hash::mix_index(&mut h, &self.scope.simplify(&c.index));
-                        super::hash::mix_dim(&mut h, &c.end);
-                    }
+            let truth = self.takes_place(e);
+            h.mix(truth as u64);
+            if truth == Truth::Sometimes {
+                for c in &d.conditions {
+                    mix_index(&mut h, &self.scope.simplify(&c.index));
+                    mix_dim(&mut h, &c.end);
                 }
             }
         }
@@ -162,7 +161,7 @@ impl<'k> Lowering<'k> {
 
     /// The same bits in all lanes, for the whole function.
     pub(super) fn bits(&mut self, bits: u32) -> V {
-        let mut h = super::hash::Hash128::new((1 << 52) ^ u64::from(bits));
+        let mut h = Hash128::new((1 << 52) ^ u64::from(bits));
         h.mix(1);
         let key = h.finish();
         if let Some(v) = self.frames[0].masks.get(&key) {
@@ -177,7 +176,7 @@ impl<'k> Lowering<'k> {
 
     /// Sixteen numbers in the lanes, for the whole function.
     pub(super) fn table(&mut self, lanes: [u32; 16]) -> V {
-        let mut h = super::hash::Hash128::new(1 << 53);
+        let mut h = Hash128::new(1 << 53);
         lanes.iter().for_each(|l| h.mix(u64::from(*l)));
         let key = h.finish();
         if let Some(v) = self.frames[0].masks.get(&key) {
