@@ -88,16 +88,17 @@ impl Nest {
             }
             !follows
         });
+        let mut row = Places::new(&row);
         self.loops.sort_by_key(|l| std::cmp::Reverse(l.place));
         if runs {
             let between = self.loops.pop().unwrap_or(Loop { count: 1, source: 0, place: 0 });
             let length = densest.count;
             each(&self.loops, self.source, self.place, &mut |source, place| {
-                copy_runs(&row, between, length, &from[source..], &mut to[place..]);
+                copy_runs(&mut row, between, length, &from[source..], &mut to[place..]);
             });
         } else {
             each(&self.loops, self.source, self.place, &mut |source, place| {
-                turn(&row, densest, &from[source..], &mut to[place..]);
+                turn(&mut row, densest, &from[source..], &mut to[place..]);
             });
         }
     }
@@ -117,17 +118,16 @@ fn each(loops: &[Loop], source: usize, place: usize, visit: &mut impl FnMut(usiz
 
 /// Copies runs, a few of each row at a time: the next row's go beside them.
 fn copy_runs<const W: usize>(
-    row: &[Loop],
+    row: &mut Places<'_>,
     between: Loop,
     length: usize,
     from: &[[u8; W]],
     to: &mut [[u8; W]],
 ) {
-    let mut places = Places::new(row);
     let mut some = [0; RUNS];
     let mut start = 0;
     loop {
-        let count = places.next(&mut some);
+        let count = row.next(&mut some);
         if count == 0 {
             return;
         }
@@ -142,16 +142,15 @@ fn copy_runs<const W: usize>(
 }
 
 /// Rows of the tensor become columns of the result. The rows are those of `column`; elements of a row follow each other.
-fn turn<const W: usize>(row: &[Loop], column: Loop, from: &[[u8; W]], to: &mut [[u8; W]]) {
+fn turn<const W: usize>(row: &mut Places<'_>, column: Loop, from: &[[u8; W]], to: &mut [[u8; W]]) {
     let (from, to) = (from.as_flattened(), to.as_flattened_mut());
     let mut tile = [[0u64; WORDS]; ROWS];
     for first in (0..column.count).step_by(ROWS) {
         let height = ROWS.min(column.count - first);
-        let mut places = Places::new(row);
         let mut some = [0; LINE];
         let mut start = 0;
         loop {
-            let width = places.next(&mut some[..LINE / W]);
+            let width = row.next(&mut some[..LINE / W]);
             if width == 0 {
                 break;
             }
@@ -237,10 +236,10 @@ fn transpose<const W: usize>(rows: &mut [u64; 8]) {
     }
 }
 
-/// The places of a row's elements, in order.
+/// The places of a row's elements, in order, again and again.
 struct Places<'l> {
     row: &'l [Loop],
-    /// How far each loop has come, and the place of the next element; none after the last.
+    /// How far each loop has come, and the place of the next element; none at the end of the row.
     at: Vec<usize>,
     next: Option<usize>,
 }
@@ -250,8 +249,13 @@ impl Places<'_> {
         Places { row, at: vec![0; row.len()], next: Some(0) }
     }
 
-    /// Writes the places of the next elements, as many as there is room for; says how many.
+    /// Writes the places of the next elements, as many as there is room for; says how many. None means that the row is over,
+    /// and what follows is its beginning.
     fn next(&mut self, places: &mut [usize]) -> usize {
+        if self.next.is_none() {
+            self.next = Some(0);
+            return 0;
+        }
         for (i, place) in places.iter_mut().enumerate() {
             let Some(now) = self.next else { return i };
             *place = now;
