@@ -5,7 +5,7 @@
 //! compiling are laid out in panels of the tile's width; others are copied into such panels where many rows read them.
 
 use super::stride::{Access, Stride, loads, stride};
-use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile};
+use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, WIDEST, last_vectors};
 use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
@@ -158,7 +158,7 @@ impl<'k> Chooser<'k> {
             .map(|(i, _)| i);
         let c = Contraction { loops: n.loops.clone(), vector, rows, reads, summed, position };
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
-        let tile = Demand::of(&c, shares).tile(self.machine);
+        let tile = Demand::of(&c, shares, self.writes_parts_of_lines(&c)).tile(self.machine);
         self.lay_out(&c, tile);
         self.order_sums(&c);
         self.tiles(&c, tile);
@@ -290,7 +290,8 @@ impl<'k> Chooser<'k> {
             self.execute(&jam, Kind::Jam);
             self.execute(&lane, Kind::Vector(lanes as u32));
         }
-        let [jam, lane] = self.split(&cut.columns, lanes, Tail::Cover);
+        let columns = self.whole_panels(c, &cut, width);
+        let [jam, lane] = self.split(&columns, lanes, Tail::Cover);
         if let Some(rows) = &cut.rows {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(rows, tile.rows, tail);
@@ -310,6 +311,22 @@ impl<'k> Chooser<'k> {
         self.execute(&lane, Kind::Vector(lanes as u32));
     }
 
+    /// Sets the last panel apart where it may overhang, so that whole panels need no masks. Gives the loop over the columns of a
+    /// panel.
+    fn whole_panels(&mut self, c: &Contraction<'k>, cut: &Cut, width: i64) -> String {
+        let lanes = self.machine.lanes;
+        let left = extent(c.vector()).map(|e| e % width);
+        if cut.panels.is_none() || left == Some(0) {
+            return cut.columns.clone();
+        }
+        let last = left.map(|l| last_vectors(width / lanes, l, lanes) * lanes).filter(|l| *l < width);
+        let [panel, columns] = self.split(&cut.columns, width, Tail::LadderClip(last.into_iter().collect()));
+        if let Some(rows) = &cut.rows {
+            self.reorder(vec![panel, rows.clone(), columns.clone()]);
+        }
+        columns
+    }
+
     /// Cuts rows into blocks: shares of the team, and what is gone through for one panel. Where the other loops give shares enough,
     /// or a panel is packed first, or tiles at the edges are to be told apart, rows stay together. Gives the loop over blocks and
     /// that over the rows of one.
@@ -324,13 +341,15 @@ impl<'k> Chooser<'k> {
         let (name, count) = (self.name(row), extent(row));
         let shares = self.panels(c, tile) * c.shares();
         let uneven = count.is_some_and(|c| c % tile.rows != 0);
+        let lines = self.writes_parts_of_lines(c);
         if c.position != Position::Root
             || !packed.is_empty()
-            || (guarded.peel || uneven) && shares >= ENOUGH_SHARES
+            || (guarded.peel || uneven && !lines) && shares >= ENOUGH_SHARES
         {
             return (None, Some(name));
         }
         let block = match count {
+            _ if lines => self.rows_in_first_cache(c) / tile.rows * tile.rows,
             Some(c) => {
                 let tiles = (c + tile.rows - 1) / tile.rows;
                 let shares = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
@@ -346,6 +365,22 @@ impl<'k> Chooser<'k> {
         }
         let [blocks, rows] = self.split(&name, block.max(tile.rows), Tail::Clip);
         (Some(blocks), Some(rows))
+    }
+
+    /// Whether the order of stores matters more than that of loads: rows of outputs begin inside lines of the cache, so that
+    /// neighbouring panels, of which there are several, write to the same lines, and sums are so short that all panels stay in the
+    /// first cache.
+    fn writes_parts_of_lines(&self, c: &Contraction<'k>) -> bool {
+        let columns = extent(c.vector());
+        let steps = c.summed.iter().map(|f| extent(f)).product::<Option<i64>>();
+        c.position == Position::Root
+            && columns.is_some_and(|n| n % self.machine.lanes != 0 && n > WIDEST * self.machine.lanes)
+            && columns.zip(steps).is_some_and(|(n, k)| n.saturating_mul(k) * 4 <= self.machine.l1)
+    }
+
+    /// How many rows of outputs the first cache holds, and what is on its way to the second.
+    fn rows_in_first_cache(&self, c: &Contraction<'k>) -> i64 {
+        extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (4 * n).max(1))
     }
 
     /// How many panels a nest has.

@@ -24,7 +24,7 @@ const SOME_VECTORS: i64 = 64;
 /// Shares of the team from which on there are enough: rows need not be divided among its members too.
 pub(super) const ENOUGH_SHARES: i64 = 8;
 /// The widest and the highest tile that is looked at; beyond them, registers run out in any shape that is good.
-const WIDEST: i64 = 8;
+pub(super) const WIDEST: i64 = 8;
 const HIGHEST: i64 = 16;
 /// The part of a multiply-add's latency that a tile too small to hide it pays; the rest is hidden behind the tile before and
 /// after it, whose steps run at the same time.
@@ -33,12 +33,20 @@ const LATENCY_PAID: f64 = 0.6;
 const SIDE: f64 = 0.04;
 /// What counting and jumping takes each step.
 const LOOP: f64 = 0.3;
-/// A panel that overhangs needs masks, in every panel.
-const OVERHANG: f64 = 1.06;
+/// Masks make the loads and multiply-adds of a panel that overhangs so much dearer.
+const MASKED: f64 = 1.3;
+/// Columns that the panels do not divide need a panel with code of its own.
+const OVERHANG: f64 = 1.01;
 /// Rows that the tile does not divide need code of their own, and decisions when running.
 const REMAINDER: f64 = 1.03;
 /// A tile must be better than the one before it by more than the model can tell.
 const BETTER: f64 = 0.999;
+
+/// How many vectors a last panel has, for so many columns: those of a panel divided evenly, so that wherever it begins, no other
+/// panel begins inside of it.
+pub(super) fn last_vectors(vectors: i64, columns: i64, lanes: i64) -> i64 {
+    (1..vectors).find(|v| vectors % v == 0 && v * lanes >= columns).unwrap_or(vectors)
+}
 
 /// What a contraction asks of its tile.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,14 +63,23 @@ pub(super) struct Demand {
     pub(super) by_both: i64,
     /// Shares of the team that the loops around give already.
     pub(super) shares: i64,
+    /// Whether rows come in short blocks, of which the last may end early.
+    pub(super) blocked: bool,
 }
 
 impl Demand {
     /// What a nest asks.
-    pub(super) fn of(c: &Contraction<'_>, shares: i64) -> Demand {
+    pub(super) fn of(c: &Contraction<'_>, shares: i64, blocked: bool) -> Demand {
         let (v, r) = (c.vector(), c.row());
-        let mut out =
-            Demand { columns: extent(v), rows: r.map(extent), by_row: 0, by_vector: 0, by_both: 0, shares };
+        let mut out = Demand {
+            columns: extent(v),
+            rows: r.map(extent),
+            by_row: 0,
+            by_vector: 0,
+            by_both: 0,
+            shares,
+            blocked,
+        };
         for a in &c.reads {
             let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;
             match (r.is_some_and(moves), moves(v)) {
@@ -77,7 +94,8 @@ impl Demand {
 
     /// The tile for which the nest takes least.
     pub(super) fn tile(&self, m: &Machine) -> Tile {
-        let vectors = self.columns.map_or(SOME_VECTORS, |c| (c + m.lanes - 1) / m.lanes);
+        let columns = self.columns.unwrap_or(SOME_VECTORS * m.lanes);
+        let vectors = (columns + m.lanes - 1) / m.lanes;
         // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
         let counted = !matches!(self.rows, Some(None));
         let rows = self.rows.map(|r| r.unwrap_or(SOME_ROWS));
@@ -86,14 +104,15 @@ impl Demand {
             for height in 1..=rows.unwrap_or(1).min(HIGHEST) {
                 let even = rows.is_some_and(|r| r % height == 0);
                 let shares = self.shares * ((vectors + width - 1) / width);
-                if (!counted || !even && shares < ENOUGH_SHARES) && height & (height - 1) != 0 {
+                let ladder = !counted || self.blocked || !even && shares < ENOUGH_SHARES;
+                if ladder && height & (height - 1) != 0 {
                     continue;
                 }
                 let tile = Tile { rows: height, vectors: width };
                 if self.registers(tile) > m.registers - 2 {
                     continue;
                 }
-                let sum = self.nest(m, tile, rows.unwrap_or(1), vectors);
+                let sum = self.nest(m, tile, rows.unwrap_or(1), columns);
                 if sum < best.0 * BETTER {
                     best = (sum, tile);
                 }
@@ -116,20 +135,26 @@ impl Demand {
     }
 
     /// What a step of all tiles takes together.
-    fn nest(&self, m: &Machine, t: Tile, rows: i64, vectors: i64) -> f64 {
+    fn nest(&self, m: &Machine, t: Tile, rows: i64, columns: i64) -> f64 {
+        let width = t.vectors * m.lanes;
+        let (panels, left) = (columns / width, columns % width);
+        let mut sum = panels as f64 * self.panel(m, t, rows);
+        if left > 0 {
+            let last = Tile { vectors: last_vectors(t.vectors, left, m.lanes), ..t };
+            sum = (sum + self.panel(m, last, rows) * MASKED) * OVERHANG;
+        }
+        if rows % t.rows > 0 {
+            sum *= REMAINDER;
+        }
+        sum
+    }
+
+    /// What a step of all tiles of one panel takes.
+    fn panel(&self, m: &Machine, t: Tile, rows: i64) -> f64 {
         let (full, rest) = (rows / t.rows, rows % t.rows);
-        let panels = (vectors + t.vectors - 1) / t.vectors;
         let mut sum = full as f64 * self.step(m, t);
         if rest > 0 {
             sum += self.step(m, Tile { rows: rest, ..t });
-        }
-        sum *= panels as f64;
-        let ragged = self.columns.is_some_and(|c| c % m.lanes != 0);
-        if vectors % t.vectors != 0 || ragged && vectors > t.vectors {
-            sum *= OVERHANG;
-        }
-        if rest > 0 {
-            sum *= REMAINDER;
         }
         sum
     }
@@ -140,7 +165,15 @@ mod tests {
     use super::*;
 
     fn tile(rows: Option<i64>, columns: Option<i64>) -> (i64, i64) {
-        let product = Demand { columns, rows: Some(rows), by_row: 1, by_vector: 1, by_both: 0, shares: 1 };
+        let product = Demand {
+            columns,
+            rows: Some(rows),
+            by_row: 1,
+            by_vector: 1,
+            by_both: 0,
+            shares: 1,
+            blocked: false,
+        };
         let t = product.tile(&Machine::default());
         assert!(product.registers(t) <= 30, "{t:?}");
         (t.rows, t.vectors)
@@ -162,8 +195,24 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_are_left_over_cost_a_panel_of_their_own_and_no_more() {
+        assert_eq!(tile(Some(7), Some(768)), (7, 3));
+        assert_eq!(tile(Some(7), Some(769)), (7, 3));
+        assert_eq!([1, 17, 33].map(|c| last_vectors(4, c, 16)), [1, 2, 4]);
+        assert_eq!([16, 17].map(|c| last_vectors(3, c, 16)), [1, 3]);
+    }
+
+    #[test]
     fn one_row_hides_latency_behind_vectors() {
-        let one = Demand { columns: Some(4096), rows: None, by_row: 0, by_vector: 1, by_both: 0, shares: 1 };
+        let one = Demand {
+            columns: Some(4096),
+            rows: None,
+            by_row: 0,
+            by_vector: 1,
+            by_both: 0,
+            shares: 1,
+            blocked: false,
+        };
         assert!(one.tile(&Machine::default()).vectors >= 4);
     }
 }

@@ -1,0 +1,107 @@
+//! The default schedule of matrix products: it is proven, computes the same bits, and keeps masks out of whole panels.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "schedule/kernels.rs"]
+mod kernels;
+
+use kernels::matmul;
+use lawson_graph::random::Rng;
+use lawson_graph::{Dim, Symbol};
+use lawson_kernel::choose::{Freedom, choose};
+use lawson_kernel::machine::Machine;
+use lawson_kernel::{BufferId, Kernel, Kind, Node, eval, verify};
+
+/// The right operand.
+const WEIGHTS: BufferId = BufferId(1);
+
+/// The kernel as it is scheduled, which must be proven.
+fn chosen(plain: &Kernel, constants: Vec<BufferId>) -> (Kernel, String) {
+    let mut kernel = plain.clone();
+    let choice = choose(&mut kernel, &Machine::default(), &Freedom { constants });
+    let choice = choice.unwrap_or_else(|e| panic!("{plain}{e}"));
+    verify(&kernel).unwrap_or_else(|e| panic!("{}{kernel}{e}", choice.schedule));
+    (kernel, choice.schedule.to_string())
+}
+
+/// The bits of the output, on inputs whose sums depend on their order.
+fn bits(kernel: &Kernel, params: &[(Symbol, i64)]) -> Vec<u8> {
+    let value = |s: &Symbol| params.iter().find(|(n, _)| n == s).map(|p| p.1);
+    let mut rng = Rng::new(11);
+    let mut buffers: Vec<Vec<u8>> = Vec::new();
+    for id in kernel.arguments() {
+        let b = kernel.buffer(id);
+        let count = b.layout.size.eval(&value).unwrap();
+        let number = |rng: &mut Rng| (rng.between(-9999, 9999) as f32 / 777.0).to_le_bytes();
+        buffers.push((0..count).flat_map(|_| number(&mut rng)).collect());
+    }
+    eval::run(kernel, params, &mut buffers, &eval::Options::default())
+        .unwrap_or_else(|e| panic!("{kernel}{e}"));
+    buffers.pop().unwrap()
+}
+
+/// How many vector loops there are whose lanes may be masked, and how many whose lanes may not.
+fn masked(kernel: &Kernel) -> [usize; 2] {
+    let mut out = [0, 0];
+    kernel.visit(&mut |node| {
+        if let Node::For(f) = node
+            && let Kind::Vector(lanes) = f.kind
+        {
+            out[usize::from(f.end.is(i64::from(lanes)))] += 1;
+        }
+    });
+    out
+}
+
+#[test]
+fn products_of_odd_sizes_compute_the_same() {
+    for (m, n, k) in
+        [(7, 769, 3), (20, 150, 2), (5, 33, 4), (33, 100, 3), (40, 129, 2), (1, 70, 5), (64, 7, 9)]
+    {
+        let plain = matmul(m.into(), n.into(), k.into());
+        let (kernel, schedule) = chosen(&plain, Vec::new());
+        assert_eq!(bits(&kernel, &[]), bits(&plain, &[]), "{m}x{n}x{k}\n{schedule}");
+    }
+}
+
+#[test]
+fn products_of_sizes_that_are_not_known_compute_the_same() {
+    let plain = matmul("M".into(), "N".into(), 3.into());
+    let (kernel, schedule) = chosen(&plain, Vec::new());
+    for (m, n) in [(1, 1), (5, 16), (9, 63), (17, 64), (3, 65), (33, 130)] {
+        let params = [(Symbol::new("M"), m), (Symbol::new("N"), n)];
+        assert_eq!(bits(&kernel, &params), bits(&plain, &params), "{m}x{n}\n{schedule}");
+    }
+}
+
+#[test]
+fn weights_in_panels_are_proven_whatever_is_left_over() {
+    for m in [1i64, 7, 49, 100, 769] {
+        for n in (1..=20).map(|i| 47 * i).chain([64, 96, 500, 1000, 1001]) {
+            for k in [7i64, 300] {
+                let plain = matmul(m.into(), n.into(), k.into());
+                chosen(&plain, vec![WEIGHTS]);
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_panels_need_no_masks() {
+    for n in [Dim::from(769), Dim::from("N")] {
+        let (kernel, schedule) = chosen(&matmul(7.into(), n, 1000.into()), vec![]);
+        let [masks, whole] = masked(&kernel);
+        assert!(masks > 0 && whole > 0, "{schedule}{kernel}");
+    }
+    let (kernel, _) = chosen(&matmul(8.into(), 768.into(), 1000.into()), vec![]);
+    assert_eq!(masked(&kernel)[0], 0);
+}
+
+#[test]
+fn rows_that_begin_inside_lines_are_written_while_those_are_in_the_first_cache() {
+    let (_, schedule) = chosen(&matmul(1000.into(), 769.into(), 7.into()), vec![WEIGHTS]);
+    assert!(schedule.contains("split i 16 clip"), "{schedule}");
+    let (_, schedule) = chosen(&matmul(1000.into(), 768.into(), 7.into()), vec![WEIGHTS]);
+    assert!(!schedule.contains("split i 16 clip"), "{schedule}");
+}
