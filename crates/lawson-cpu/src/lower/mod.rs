@@ -9,7 +9,7 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index arithmetic in general
+//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction, `wide.rs` those of 64 bits), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index arithmetic in general
 //! registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by, `limits.rs` what must
 //! fit in a lane.
 
@@ -24,6 +24,7 @@ mod memory;
 mod remainder;
 mod scalar;
 mod value;
+mod wide;
 
 use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
@@ -98,6 +99,8 @@ pub(crate) struct Lowering<'k> {
     local: HashMap<ExprId, V>,
     /// Registers that hold a constant in all lanes.
     constants: HashSet<V>,
+    /// The high halves of 64-bit integers, by the registers of their low ones.
+    highs: HashMap<V, V>,
     words: Vec<Word>,
     scratch: Vec<(BufferId, usize)>,
     scratch_bytes: usize,
@@ -127,6 +130,7 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         states: [None, None],
         local: HashMap::new(),
         constants: HashSet::new(),
+        highs: HashMap::new(),
         words: Vec::new(),
         scratch: Vec::new(),
         scratch_bytes: 0,
