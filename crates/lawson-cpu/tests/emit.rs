@@ -1,33 +1,17 @@
 //! Kernels written by hand, scheduled, emitted and run, against plain loops.
 #![cfg(all(unix, target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, unsafe_code)]
-use lawson_cpu::exec::CodeBuilder;
-use lawson_cpu::{Emitted, Listing, Word, emit};
+
+mod common;
+
+use common::call;
+use lawson_cpu::{Listing, emit};
 use lawson_graph::DType::F32;
 use lawson_graph::op::BinaryKind;
 use lawson_graph::{Dim, Facts, Symbol};
 use lawson_kernel::build::{accumulate, for_each, step, store};
 use lawson_kernel::schedule::Schedule;
 use lawson_kernel::{Index, Kernel, Layout};
-
-fn call(e: &Emitted, buffers: &[*const u8], params: &[(&str, i64)]) {
-    let mut b = CodeBuilder::new();
-    let entry = b.add(&e.code);
-    let mem = b.finish().unwrap();
-    let f = mem.kernel(entry).unwrap();
-    let value = |s: &Symbol| params.iter().find(|(n, _)| *n == s.name()).map(|p| p.1);
-    let table: Vec<u64> = e
-        .words
-        .iter()
-        .map(|w| match w {
-            Word::Buffer(b) => buffers[b.0 as usize] as u64,
-            Word::Parameter(d) => d.eval(&value).unwrap() as u64,
-        })
-        .collect();
-    let n = e.parallel.eval(&value).unwrap();
-    let mut scratch = vec![0u8; e.scratch_bytes + 64];
-    unsafe { f(table.as_ptr(), 0, n, scratch.as_mut_ptr()) };
-}
 
 fn matmul(m: Dim, n: i64, k: i64, panel: Option<i64>) -> Kernel {
     let mut t = Kernel::new("matmul", Facts::new());
@@ -99,12 +83,11 @@ fn check(m: usize, n: usize, k: usize, symbolic: bool, schedule: &str, panel: Op
             p
         }
     };
-    let c = vec![f32::NAN; m * n];
-    call(
-        &e,
-        &[a.as_ptr().cast(), packed.as_ptr().cast(), bias.as_ptr().cast(), c.as_ptr().cast()],
-        &[("M", m as i64)],
-    );
+    let bytes = |v: &[f32]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let mut buffers = vec![bytes(&a), bytes(&packed), bytes(&bias), bytes(&vec![f32::NAN; m * n])];
+    call(&t, &e, &[(Symbol::new("M"), m as i64)], &mut buffers, 1);
+    let c: Vec<f32> =
+        buffers[3].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     for i in 0..m {
         for j in 0..n {
             let mut s = 0f64;

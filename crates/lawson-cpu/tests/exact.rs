@@ -5,49 +5,53 @@
 mod common;
 
 use common::machine_and_evaluator;
-use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::random::Rng;
 use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{for_each, store};
 use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::machine::Machine;
-use lawson_kernel::{ExprId, Kernel};
+use lawson_kernel::{Expr, ExprId, Kernel, Scalar};
 
 /// `y[i] = f(x0[i], x1[i])` by machine code and by the evaluator, as bits.
 fn both(
     dtype: DType,
-    pairs: &[(u32, u32)],
+    pairs: &[(u64, u64)],
     value: impl FnOnce(&mut Kernel, [ExprId; 2]) -> ExprId,
-) -> [Vec<u32>; 2] {
+) -> [Vec<u64>; 2] {
     let n = Dim::symbol("N");
     let mut k = Kernel::new("f", Facts::new());
     let i = k.add_axis("i");
     let given = ["x0", "x1"].map(|name| k.input(name, dtype, std::slice::from_ref(&n)));
-    let y = k.output("y", dtype, std::slice::from_ref(&n));
     let loads = given.map(|b| k.load(b, vec![i.into()]));
     let value = value(&mut k, loads);
+    let result = k.dtype(value);
+    let y = k.output("y", result, std::slice::from_ref(&n));
     k.body = vec![for_each(i, n, vec![store(y, vec![i.into()], value)])];
     choose(&mut k, &Machine::default(), &Freedom::default()).unwrap();
-    let bytes = |v: &mut dyn Iterator<Item = u32>| v.flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    let size = |dtype: DType| dtype.bits().div_ceil(8);
+    let bytes = |v: &mut dyn Iterator<Item = u64>| {
+        v.flat_map(|v| v.to_le_bytes()[..size(dtype)].to_vec()).collect::<Vec<u8>>()
+    };
     let buffers = vec![
         bytes(&mut pairs.iter().map(|p| p.0)),
         bytes(&mut pairs.iter().map(|p| p.1)),
-        vec![0xA5; 4 * pairs.len()],
+        vec![0xA5; size(result) * pairs.len()],
     ];
     let params = [(Symbol::new("N"), pairs.len() as i64)];
-    machine_and_evaluator(&k, &params, &buffers).map(|b| {
-        b[2].chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect::<Vec<u32>>()
-    })
+    let number = |b: &[u8]| b.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b));
+    machine_and_evaluator(&k, &params, &buffers)
+        .map(|b| b[2].chunks_exact(size(result)).map(number).collect::<Vec<u64>>())
 }
 
 /// All pairs of these, and as many random ones.
-fn pairs(special: &[u32], random: usize) -> Vec<(u32, u32)> {
-    let mut all: Vec<(u32, u32)> = special.iter().flat_map(|a| special.iter().map(|b| (*a, *b))).collect();
+fn pairs(special: &[u64], random: usize) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = special.iter().flat_map(|a| special.iter().map(|b| (*a, *b))).collect();
     let mut rng = Rng::new(11);
     let mut number = || {
-        let bits = rng.bits() as u32;
+        let bits = rng.bits();
         // Of all magnitudes.
-        bits >> (rng.bits() % 32)
+        bits >> (rng.bits() % 64)
     };
     all.extend((0..random).map(|_| (number(), number())));
     all
@@ -55,13 +59,13 @@ fn pairs(special: &[u32], random: usize) -> Vec<(u32, u32)> {
 
 #[test]
 fn integers_are_divided_as_the_interpreter_does() {
-    let special: Vec<u32> =
+    let special: Vec<u64> =
         [0, 1, 2, 3, 5, 7, 10, 16, 1 << 15, 1 << 16, 0x7FFF_FFFE, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001]
             .into_iter()
-            .flat_map(|v: u32| [v, v.wrapping_neg()])
+            .flat_map(|v: u64| [v, v.wrapping_neg()])
             .collect();
     let all = pairs(&special, 20_000);
-    let negated: Vec<(u32, u32)> = all.iter().map(|(a, b)| (a.wrapping_neg(), *b)).collect();
+    let negated: Vec<(u64, u64)> = all.iter().map(|(a, b)| (a.wrapping_neg(), *b)).collect();
     for dtype in [DType::I32, DType::U32] {
         for kind in [BinaryKind::Div, BinaryKind::FloorDiv, BinaryKind::Rem, BinaryKind::Mod, BinaryKind::Pow]
         {
@@ -82,14 +86,14 @@ fn integers_are_divided_as_the_interpreter_does() {
 #[test]
 fn small_exponents_stay_with_what_is_common() {
     // No lane needs more than four bits of the exponent.
-    let all: Vec<(u32, u32)> = (0..64u32).map(|n| (n.wrapping_sub(20), n % 16)).collect();
+    let all: Vec<(u64, u64)> = (0..64u64).map(|n| (n.wrapping_sub(20), n % 16)).collect();
     let [machine, evaluator] = both(DType::I32, &all, |k, [a, b]| k.binary(BinaryKind::Pow, a, b));
     assert_eq!(machine, evaluator);
 }
 
 #[test]
 fn remainders_of_floats_are_exact() {
-    let special: Vec<u32> = [
+    let special: Vec<u64> = [
         0.0f32,
         1.0,
         2.5,
@@ -113,22 +117,77 @@ fn remainders_of_floats_are_exact() {
     ]
     .into_iter()
     .flat_map(|v| [v, -v])
-    .map(f32::to_bits)
+    .map(|v| u64::from(v.to_bits()))
     .collect();
     let mut all = pairs(&special, 0);
     let mut rng = Rng::new(5);
     // Of all magnitudes, and of like ones, where quotients are short.
-    all.extend((0..200_000).map(|_| (rng.bits() as u32, rng.bits() as u32)));
+    all.extend((0..200_000).map(|_| (rng.bits(), rng.bits())));
     all.extend((0..50_000).map(|_| {
         let a = rng.bits() as u32;
-        (a, a.wrapping_add(rng.bits() as u32 >> 7) ^ (rng.bits() as u32 & 0x8000_0000))
+        let b = a.wrapping_add(rng.bits() as u32 >> 7) ^ (rng.bits() as u32 & 0x8000_0000);
+        (u64::from(a), u64::from(b))
     }));
     for kind in [BinaryKind::Rem, BinaryKind::Mod] {
         let [machine, evaluator] = both(DType::F32, &all, |k, [a, b]| k.binary(kind, a, b));
         for (((a, b), got), want) in all.iter().zip(machine).zip(evaluator) {
-            let [a, b, x, y] = [*a, *b, got, want].map(f32::from_bits);
+            let [a, b, x, y] = [*a, *b, got, want].map(|v| f32::from_bits(v as u32));
             let same = got == want || x.is_nan() && y.is_nan();
             assert!(same, "{} of {a:e} and {b:e}: {x:e}, not {y:e}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn integers_of_64_bits_are_halves_that_carry() {
+    let special: Vec<u64> =
+        [0, 1, 2, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 53) + 1, 1 << 62, 1 << 63]
+            .into_iter()
+            .flat_map(|v: u64| [v, v.wrapping_neg(), v.wrapping_add(1), !v])
+            .collect();
+    let all = pairs(&special, 20_000);
+    let agree = |dtype, what: &str, value: &dyn Fn(&mut Kernel, [ExprId; 2]) -> ExprId| {
+        let [machine, evaluator] = both(dtype, &all, value);
+        for (((a, b), got), want) in all.iter().zip(machine).zip(evaluator) {
+            assert_eq!(got, want, "{what} of {dtype} {a:#x} and {b:#x}");
+        }
+    };
+    use BinaryKind::{Add, And, Max, Min, Mul, Or, Sub, Xor};
+    for kind in [Add, Sub, Mul, And, Or, Xor, Min, Max] {
+        agree(DType::I64, kind.name(), &|k, [a, b]| k.binary(kind, a, b));
+        // What comes from 32 bits has no high halves of its own.
+        agree(DType::I32, kind.name(), &|k, v| {
+            let [a, b] = v.map(|v| k.add(Expr::Cast(v, DType::I64)));
+            k.binary(kind, a, b)
+        });
+        agree(DType::U32, kind.name(), &|k, v| {
+            let [a, b] = v.map(|v| k.add(Expr::Cast(v, DType::I64)));
+            k.binary(kind, a, b)
+        });
+        agree(DType::I64, kind.name(), &|k, [a, _]| {
+            let large = k.constant(Scalar::int(DType::I64, 0x1_2345_6789));
+            k.binary(kind, a, large)
+        });
+    }
+    for kind in [UnaryKind::Neg, UnaryKind::Abs, UnaryKind::Not, UnaryKind::Sign] {
+        agree(DType::I64, kind.name(), &|k, [a, _]| k.unary(kind, a));
+    }
+    for &kind in CompareKind::ALL {
+        agree(DType::I64, kind.name(), &|k, [a, b]| k.compare(kind, a, b));
+        agree(DType::I64, "select", &|k, [a, b]| {
+            let c = k.compare(kind, a, b);
+            k.add(Expr::Select(c, a, b))
+        });
+    }
+    for to in [DType::I32, DType::U32, DType::F32, DType::Bool] {
+        agree(DType::I64, "cast", &|k, [a, _]| k.add(Expr::Cast(a, to)));
+        // There and back: the low half alone decides.
+        if to == DType::I32 {
+            agree(DType::I64, "cut", &|k, [a, _]| {
+                let low = k.add(Expr::Cast(a, to));
+                let back = k.add(Expr::Cast(low, DType::I64));
+                k.binary(BinaryKind::Add, back, a)
+            });
         }
     }
 }

@@ -17,7 +17,7 @@ use lawson_kernel::verify::verify;
 use lawson_kernel::{For, Kernel, Kind, Level, Node, eval};
 
 /// Graphs whose kernels are scheduled; N and M are run at several sizes.
-const GRAPHS: [&str; 20] = [
+const GRAPHS: [&str; 22] = [
     "graph @matmul(%x: f32[N, 19], %w: f32[19, M], %b: f32[M]) -> (y: f32[N, M]) {
        %h = contract %x, %w {batch = [], sum = [[1, 0]]}
        %c = broadcast %b {shape = [N, M], axes = [1]}
@@ -110,6 +110,21 @@ const GRAPHS: [&str; 20] = [
        %c1 = broadcast %c {shape = [N], axes = []}
        %s = add %a, %c1
        %z = mod %f, %s
+       return %y, %z
+     }",
+    "graph @wide(%x: i64[N, M], %p: bool[N, M]) -> (y: i64[M, N], z: i64[N], w: i64[M]) {
+       %a: i64[] = constant 4294967297
+       %b = broadcast %a {shape = [N, M], axes = []}
+       %c = mul %x, %b
+       %d = select %p, %c, %x
+       %y = transpose %d {perm = [1, 0]}
+       %z = reduce_sum %d {axes = [1]}
+       %w = reduce_min %d {axes = [0]}
+       return %y, %z, %w
+     }",
+    "graph @numbered(%x: f32[N, M]) -> (y: i64[N], z: i64[M, N]) {
+       %y = argmax %x {axis = 1}
+       %z = iota {dtype = i64, shape = [M, N], axis = 1}
        return %y, %z
      }",
 ];
@@ -237,6 +252,7 @@ fn fill(rng: &mut Rng, dtype: DType, count: usize) -> Vec<u8> {
         .flat_map(|_| match dtype {
             DType::Bool => vec![rng.below(2) as u8],
             DType::I32 => (rng.between(-9, 9) as i32).to_le_bytes().to_vec(),
+            DType::I64 => (rng.between(-9, 9) << (rng.below(2) * 31)).to_le_bytes().to_vec(),
             _ => (rng.between(-4, 4) as f32).to_le_bytes().to_vec(),
         })
         .collect()

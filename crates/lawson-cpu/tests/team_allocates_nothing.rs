@@ -1,32 +1,14 @@
 //! A run allocates nothing: checked by an allocator that counts, in a process of its own.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "common/counting.rs"]
+mod counting;
+
+use counting::COUNT;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use lawson_cpu::team::{Team, TeamOptions};
-
-struct Counting;
-
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: hands everything to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn runs_and_barriers_allocate_nothing_awake_or_asleep() {

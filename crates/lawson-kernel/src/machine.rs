@@ -18,6 +18,10 @@ pub struct Machine {
     /// Loads that a core sustains while it does one vector multiply-add. Units of half a vector's width load one vector or two
     /// numbers for all lanes in that time; steps of tiles have some of both.
     pub loads_per_fma: f64,
+    /// Bytes that a core brings from its second-level cache while it does one vector multiply-add.
+    pub l2_bytes_per_fma: f64,
+    /// The same from the last-level cache.
+    pub l3_bytes_per_fma: f64,
     /// Multiply-adds that must be in flight to keep the units busy.
     pub fma_in_flight: i64,
 }
@@ -32,6 +36,8 @@ impl Default for Machine {
             l2: 1 << 20,
             l3: 16 << 20,
             loads_per_fma: 1.64,
+            l2_bytes_per_fma: 32.0,
+            l3_bytes_per_fma: 14.0,
             fma_in_flight: 8,
         }
     }

@@ -3,31 +3,13 @@
 #![cfg(all(unix, target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
+#[path = "../../lawson-cpu/tests/common/counting.rs"]
+mod counting;
+
+use counting::COUNT;
 use lawson::graph::Graph;
 use lawson::{CompileOptions, DType, Program, Target, Team, TensorView, TensorViewMut};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-struct Counting;
-
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: hands everything to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use std::sync::atomic::Ordering::Relaxed;
 
 const GRAPH: &str = "lawson 1
 graph @g(%x: f32[N, 33], %w: f32[33, 50], %v: f32[50, 19]) -> (p: f32[N, 19], same: f32[N, 33]) {

@@ -98,16 +98,22 @@ impl<'k> Lowering<'k> {
         }
         let combinations = combinations(&inner);
         let components = &k.acc(acc).state;
+        let wide: Vec<bool> = (0..components.len()).map(|c| self.has_wide_state(acc, c, body)).collect();
         let mut states: HashMap<Vec<i64>, Vec<V>> = HashMap::new();
         self.at_points(&mut |l| {
             let at = l.values_of(&outer);
             for inner in &combinations {
                 let mut registers = Vec::new();
-                for c in components {
+                for (c, wide) in components.iter().zip(&wide) {
                     let class = if c.dtype == DType::Bool { Class::Mask } else { Class::Vector };
                     let dst = l.fresh(class);
                     let src = if partial { l.constant(c.identity, here)? } else { l.value(c.init)? };
                     l.move_to(dst, src, class, here);
+                    if *wide {
+                        let (high, src) = (l.fresh(class), l.high(src, here));
+                        l.move_to(high, src, class, here);
+                        l.highs.insert(dst, high);
+                    }
                     registers.push(dst);
                 }
                 let mut key = at.clone();
@@ -194,6 +200,10 @@ impl<'k> Lowering<'k> {
             return result;
         }
         let dst = self.fresh(Class::Vector);
+        if let Some(high) = self.highs.get(&v).copied() {
+            let high = self.shuffled(high, distance, depth);
+            self.highs.insert(dst, high);
+        }
         let op = match distance {
             8 => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0x4E },
             4 => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0xB1 },
@@ -266,10 +276,24 @@ impl<'k> Lowering<'k> {
                 return Ok(());
             }
             let mut new = Vec::new();
+            let here = l.here();
+            let mut registers = registers;
             for v in values {
                 new.push(l.value(*v)?);
             }
-            let here = l.here();
+            // The halves of a wide component are components like others.
+            for n in 0..values.len() {
+                match l.highs.get(&registers[n]).copied() {
+                    Some(high) => {
+                        registers.push(high);
+                        new.push(l.high(new[n], here));
+                    }
+                    None if l.highs.contains_key(&new[n]) => {
+                        return Err(Unsupported::new("an i64 in a state of 32 bits"));
+                    }
+                    None => {}
+                }
+            }
             // Components that change places are read before either is written.
             for (n, src) in new.iter_mut().enumerate() {
                 if registers[..n].contains(src) {

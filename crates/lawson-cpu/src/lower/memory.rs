@@ -240,6 +240,16 @@ impl<'k> Lowering<'k> {
         })
     }
 
+    /// Where the lanes of 64-bit elements lie, in halves from the first address; `None` if all at one place.
+    fn places_of_halves(&mut self, stride: &Stride) -> Result<Option<V>> {
+        let along = match (stride, &self.vector) {
+            (Stride::None, _) | (Stride::One, None) => return Ok(None),
+            (Stride::One, Some(v)) => Index::axis(v.axis),
+            (Stride::Many(along), _) => along.clone(),
+        };
+        Ok(Some(self.places_of(&(along * 2))?))
+    }
+
     /// Where the lanes of a gather or scatter lie, in elements from the first address.
     fn places_of(&mut self, along: &Index) -> Result<V> {
         let Some(axis) = self.vector.as_ref().map(|v| v.axis) else {
@@ -279,8 +289,12 @@ impl<'k> Lowering<'k> {
             mask = Some(self.both(mask, m, depth));
         }
         let addr = place.addr;
-        let dst = self.fresh(Class::Vector);
+        let mut dst = self.fresh(Class::Vector);
         match (dtype, &place.stride) {
+            (DType::I64, stride) => {
+                let places = self.places_of_halves(stride)?;
+                dst = self.load_wide(addr, places, mask, depth)?;
+            }
             (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
                 self.emit(depth, Op::Load { dst, addr, shape: Shape::Full, mask });
             }
@@ -349,6 +363,10 @@ impl<'k> Lowering<'k> {
         let lines = self.offset_is_line(offset);
         let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
         match (dtype, &stride) {
+            (DType::I64, stride) => {
+                let places = self.places_of_halves(stride)?;
+                self.store_wide(addr, places, value, mask, here)?;
+            }
             (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
                 let shape = if stream { Shape::Stream } else { Shape::Full };
                 self.emit(here, Op::Store { addr, src: value, shape, mask });

@@ -9,10 +9,11 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction), `memory.rs` addresses,
-//! loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index arithmetic in general registers,
-//! `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by, `interleave.rs` puts points side by
-//! side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the machine gives them.
+//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction, `wide.rs` those of 64
+//! bits), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
+//! arithmetic in general registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
+//! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
+//! machine gives them.
 
 mod acc;
 mod hash;
@@ -27,6 +28,7 @@ mod nan;
 mod remainder;
 mod scalar;
 mod value;
+mod wide;
 
 use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
@@ -107,6 +109,8 @@ pub(crate) struct Lowering<'k> {
     local: HashMap<ExprId, V>,
     /// Registers that hold a constant, or a table.
     constants: HashSet<V>,
+    /// The high halves of 64-bit integers, by the registers of their low ones.
+    highs: HashMap<V, V>,
     words: Vec<Word>,
     scratch: Vec<(BufferId, usize)>,
     scratch_bytes: usize,
@@ -140,6 +144,7 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
         states: [None, None],
         local: HashMap::new(),
         constants: HashSet::new(),
+        highs: HashMap::new(),
         words: Vec::new(),
         scratch: Vec::new(),
         scratch_bytes: 0,

@@ -148,7 +148,7 @@ impl<'k> Lowering<'k> {
         let bits = match (s.dtype, s.as_f64(), s.as_i64()) {
             (DType::F32, Some(v), _) => (v as f32).to_bits(),
             (DType::I32 | DType::U32, _, Some(v)) => v as u32,
-            (DType::I64, _, Some(v)) if i32::try_from(v).is_ok() => v as u32,
+            (DType::I64, _, Some(v)) => return Ok(self.wide_constant(v)),
             (DType::Bool, _, Some(v)) => {
                 let dst = self.fresh(Class::Mask);
                 self.emit(0, Op::MaskConst { dst, bits: if v != 0 { u16::MAX } else { 0 } });
@@ -260,6 +260,7 @@ impl<'k> Lowering<'k> {
         }
         let a = self.value(a)?;
         match (kind, dtype) {
+            (_, DType::I64) => self.unary_wide(kind, a, depth),
             (UnaryKind::Neg, DType::F32) => {
                 let sign = self.bits(0x8000_0000);
                 Ok(self.vec3(Vec3::Pxord, a, Src::Reg(sign), depth))
@@ -393,6 +394,10 @@ impl<'k> Lowering<'k> {
                 }
                 return self.expand_binary(kind, a, b, depth);
             }
+            (_, DType::I64) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                return self.binary_wide(kind, a, b, depth);
+            }
             (BinaryKind::Pow, DType::I32 | DType::U32) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 return Ok(self.integer_power(a, b, dtype, depth));
@@ -479,6 +484,9 @@ impl<'k> Lowering<'k> {
     fn compare(&mut self, kind: CompareKind, a: ExprId, b: ExprId, depth: usize) -> Result<V> {
         let dtype = self.k.dtype(a);
         let (x, y) = (self.value(a)?, self.value(b)?);
+        if dtype == DType::I64 && (self.highs.contains_key(&x) || self.highs.contains_key(&y)) {
+            return self.compare_wide(kind, x, y, depth);
+        }
         let dst = self.fresh(Class::Mask);
         let unknown = || Unsupported::new(format!("the comparison {}", kind.name()));
         match dtype {
@@ -537,6 +545,9 @@ impl<'k> Lowering<'k> {
         if dtype != DType::Bool {
             let dst = self.fresh(Class::Vector);
             self.emit(depth, Op::Blend { dst, mask, a: b, b: Src::Reg(a) });
+            if dtype == DType::I64 {
+                self.select_high(dst, mask, a, b, depth);
+            }
             return Ok(dst);
         }
         let [yes, no, dst] = [(); 3].map(|()| self.fresh(Class::Mask));
@@ -556,8 +567,8 @@ impl<'k> Lowering<'k> {
                 let one = self.bits(if to == DType::F32 { 1f32.to_bits() } else { 1 });
                 self.select(value, one, zero, to, depth)
             }
-            (DType::I32 | DType::I64, DType::F32) => self.vec2(Vec2::Cvtdq2ps, value, depth),
-            (DType::I64, DType::I32) => Ok(value),
+            (DType::I64, _) | (_, DType::I64) => self.cast_wide(from, to, value, depth),
+            (DType::I32, DType::F32) => self.vec2(Vec2::Cvtdq2ps, value, depth),
             (DType::U32, DType::F32) => self.vec2(Vec2::Cvtudq2ps, value, depth),
             (DType::I32, DType::U32) | (DType::U32, DType::I32) => Ok(value),
             (DType::F32 | DType::I32 | DType::U32, DType::Bool) => {

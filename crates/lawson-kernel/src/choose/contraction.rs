@@ -44,7 +44,7 @@ pub(super) struct Contraction<'k> {
     /// What a step reads.
     pub(super) reads: Vec<Access>,
     /// The loops over what is summed, as they stand.
-    summed: Vec<&'k For>,
+    pub(super) summed: Vec<&'k For>,
     position: Position,
 }
 

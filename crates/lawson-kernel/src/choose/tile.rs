@@ -21,6 +21,8 @@ pub(super) struct Tile {
 pub(super) const SOME_ROWS: i64 = 1024;
 /// Vectors along columns that are not counted when compiling.
 const SOME_VECTORS: i64 = 64;
+/// Steps of a sum whose length is not known when compiling.
+const SOME_DEPTH: i64 = 256;
 /// Shares of the team from which on there are enough: rows need not be divided among its members too.
 pub(super) const ENOUGH_SHARES: i64 = 8;
 /// The widest and the highest tile that is looked at; beyond them, registers run out in any shape that is good.
@@ -65,6 +67,8 @@ pub(super) struct Demand {
     pub(super) shares: i64,
     /// Whether rows come in short blocks, of which the last may end early.
     pub(super) blocked: bool,
+    /// Steps of a sum: with the width, what a panel of the operand that moves with the vector holds.
+    pub(super) depth: i64,
 }
 
 impl Demand {
@@ -79,6 +83,7 @@ impl Demand {
             by_both: 0,
             shares,
             blocked,
+            depth: c.summed.iter().map(|f| extent(f).unwrap_or(SOME_DEPTH)).product(),
         };
         for a in &c.reads {
             let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;
@@ -131,7 +136,20 @@ impl Demand {
         let (h, w) = (t.rows, t.vectors);
         let fma = (h * w) as f64;
         let loads = (self.by_row * h + self.by_vector * w + self.by_both * h * w) as f64 / m.loads_per_fma;
-        fma.max(loads).max(m.fma_in_flight as f64 * LATENCY_PAID) + SIDE * (h + w) as f64 + LOOP
+        let latency = m.fma_in_flight as f64 * LATENCY_PAID;
+        fma.max(loads).max(latency).max(self.fetching(m, w)) + SIDE * (h + w) as f64 + LOOP
+    }
+
+    /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there.
+    fn fetching(&self, m: &Machine, vectors: i64) -> f64 {
+        let bytes = self.by_vector * vectors * m.lanes * 4;
+        let panel = bytes.saturating_mul(self.depth);
+        let rate = match panel {
+            p if p <= m.l1 / 2 => return 0.0,
+            p if p <= m.l2 / 4 * 3 => m.l2_bytes_per_fma,
+            _ => m.l3_bytes_per_fma,
+        };
+        bytes as f64 / rate
     }
 
     /// What a step of all tiles takes together.
@@ -173,6 +191,7 @@ mod tests {
             by_both: 0,
             shares: 1,
             blocked: false,
+            depth: 1024,
         };
         let t = product.tile(&Machine::default());
         assert!(product.registers(t) <= 30, "{t:?}");
@@ -203,6 +222,22 @@ mod tests {
     }
 
     #[test]
+    fn a_long_sum_has_a_tile_that_reads_little_of_its_panel() {
+        let product = |depth| Demand {
+            columns: Some(256),
+            rows: Some(Some(14)),
+            by_row: 1,
+            by_vector: 1,
+            by_both: 0,
+            shares: 14,
+            blocked: false,
+            depth,
+        };
+        let (short, long) = (product(64).tile(&Machine::default()), product(2304).tile(&Machine::default()));
+        assert!(short.vectors > long.vectors && short.rows < long.rows, "{short:?} {long:?}");
+    }
+
+    #[test]
     fn one_row_hides_latency_behind_vectors() {
         let one = Demand {
             columns: Some(4096),
@@ -212,6 +247,7 @@ mod tests {
             by_both: 0,
             shares: 1,
             blocked: false,
+            depth: 1024,
         };
         assert!(one.tile(&Machine::default()).vectors >= 4);
     }

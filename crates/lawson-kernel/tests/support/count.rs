@@ -78,10 +78,6 @@ impl Count {
     }
 }
 
-type F = usize;
-type I = usize;
-type B = usize;
-
 macro_rules! counted {
     ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty;)*) => {
         $(fn $name(&mut self, $($arg: $t),*) -> $r {
@@ -95,38 +91,9 @@ impl Arithmetic for Count {
     type I = usize;
     type B = usize;
 
+    operations!(counted);
     counted! {
-        fn add(a: F, b: F) -> F;
-        fn sub(a: F, b: F) -> F;
-        fn mul(a: F, b: F) -> F;
-        fn div(a: F, b: F) -> F;
-        fn fma(a: F, b: F, c: F) -> F;
-        fn fms(a: F, b: F, c: F) -> F;
-        fn fnma(a: F, b: F, c: F) -> F;
-        fn sqrt(a: F) -> F;
-        fn neg(a: F) -> F;
-        fn abs(a: F) -> F;
-        fn min(a: F, b: F) -> F;
-        fn max(a: F, b: F) -> F;
-        fn round_even(a: F) -> F;
-        fn lt(a: F, b: F) -> B;
-        fn le(a: F, b: F) -> B;
-        fn eq(a: F, b: F) -> B;
-        fn is_nan(a: F) -> B;
-        fn select(c: B, a: F, b: F) -> F;
-        fn i_add(a: I, b: I) -> I;
-        fn i_sub(a: I, b: I) -> I;
-        fn i_and(a: I, b: I) -> I;
-        fn i_or(a: I, b: I) -> I;
-        fn i_xor(a: I, b: I) -> I;
-        fn i_lt(a: I, b: I) -> B;
-        fn i_eq(a: I, b: I) -> B;
-        fn i_select(c: B, a: I, b: I) -> I;
-        fn to_int(a: F) -> I;
-        fn to_float(a: I) -> F;
-        fn and(a: B, b: B) -> B;
-        fn or(a: B, b: B) -> B;
-        fn not(a: B) -> B;
+        fn to_int(a: Self::F) -> Self::I;
     }
 
     fn f(&mut self, c: f32) -> usize {
@@ -288,45 +255,9 @@ impl Arithmetic for Portable<'_> {
     type I = usize;
     type B = usize;
 
+    operations!(passed_on);
+    operations_with_constants!(passed_on);
     passed_on! {
-        fn f(c: f32) -> F;
-        fn i(c: i32) -> I;
-        fn add(a: F, b: F) -> F;
-        fn sub(a: F, b: F) -> F;
-        fn mul(a: F, b: F) -> F;
-        fn div(a: F, b: F) -> F;
-        fn fma(a: F, b: F, c: F) -> F;
-        fn fms(a: F, b: F, c: F) -> F;
-        fn fnma(a: F, b: F, c: F) -> F;
-        fn sqrt(a: F) -> F;
-        fn neg(a: F) -> F;
-        fn abs(a: F) -> F;
-        fn min(a: F, b: F) -> F;
-        fn max(a: F, b: F) -> F;
-        fn round_even(a: F) -> F;
-        fn lt(a: F, b: F) -> B;
-        fn le(a: F, b: F) -> B;
-        fn eq(a: F, b: F) -> B;
-        fn is_nan(a: F) -> B;
-        fn select(c: B, a: F, b: F) -> F;
-        fn i_add(a: I, b: I) -> I;
-        fn i_sub(a: I, b: I) -> I;
-        fn i_and(a: I, b: I) -> I;
-        fn i_or(a: I, b: I) -> I;
-        fn i_xor(a: I, b: I) -> I;
-        fn i_lt(a: I, b: I) -> B;
-        fn i_eq(a: I, b: I) -> B;
-        fn i_select(c: B, a: I, b: I) -> I;
-        fn to_int(a: F) -> I;
-        fn to_float(a: I) -> F;
-        fn and(a: B, b: B) -> B;
-        fn or(a: B, b: B) -> B;
-        fn not(a: B) -> B;
-        fn i_shl(a: I, by: u32) -> I;
-        fn i_shr(a: I, by: u32) -> I;
-        fn i_sar(a: I, by: u32) -> I;
-        fn bits(a: F) -> I;
-        fn of_bits(a: I) -> F;
-        fn lookup(index: I, table: &[f32; TABLE]) -> F;
+        fn to_int(a: Self::F) -> Self::I;
     }
 }

@@ -17,46 +17,8 @@ macro_rules! as_scalar {
         type I = i32;
         type B = bool;
 
-        as_scalar! {
-            fn f(c: f32) -> f32;
-            fn i(c: i32) -> i32;
-            fn add(a: f32, b: f32) -> f32;
-            fn sub(a: f32, b: f32) -> f32;
-            fn mul(a: f32, b: f32) -> f32;
-            fn div(a: f32, b: f32) -> f32;
-            fn fma(a: f32, b: f32, c: f32) -> f32;
-            fn fms(a: f32, b: f32, c: f32) -> f32;
-            fn fnma(a: f32, b: f32, c: f32) -> f32;
-            fn sqrt(a: f32) -> f32;
-            fn neg(a: f32) -> f32;
-            fn abs(a: f32) -> f32;
-            fn min(a: f32, b: f32) -> f32;
-            fn max(a: f32, b: f32) -> f32;
-            fn round_even(a: f32) -> f32;
-            fn lt(a: f32, b: f32) -> bool;
-            fn le(a: f32, b: f32) -> bool;
-            fn eq(a: f32, b: f32) -> bool;
-            fn is_nan(a: f32) -> bool;
-            fn select(c: bool, a: f32, b: f32) -> f32;
-            fn i_add(a: i32, b: i32) -> i32;
-            fn i_sub(a: i32, b: i32) -> i32;
-            fn i_and(a: i32, b: i32) -> i32;
-            fn i_or(a: i32, b: i32) -> i32;
-            fn i_xor(a: i32, b: i32) -> i32;
-            fn i_lt(a: i32, b: i32) -> bool;
-            fn i_eq(a: i32, b: i32) -> bool;
-            fn i_select(c: bool, a: i32, b: i32) -> i32;
-            fn to_float(a: i32) -> f32;
-            fn and(a: bool, b: bool) -> bool;
-            fn or(a: bool, b: bool) -> bool;
-            fn not(a: bool) -> bool;
-            fn i_shl(a: i32, by: u32) -> i32;
-            fn i_shr(a: i32, by: u32) -> i32;
-            fn i_sar(a: i32, by: u32) -> i32;
-            fn bits(a: f32) -> i32;
-            fn of_bits(a: i32) -> f32;
-            fn lookup(index: i32, table: &[f32; TABLE]) -> f32;
-        }
+        operations!(as_scalar);
+        operations_with_constants!(as_scalar);
 
         /// Out of range, x86 gives the least integer.
         #[inline(always)]

@@ -3,6 +3,61 @@
 
 #![allow(dead_code, reason = "each user takes its part")]
 
+/// The operations of [`lawson_kernel::math::Arithmetic`] that are no hooks and work on values alone, but for `to_int`, as signatures
+/// for the macro named.
+macro_rules! operations {
+    ($rule:ident) => {
+        $rule! {
+            fn add(a: Self::F, b: Self::F) -> Self::F;
+            fn sub(a: Self::F, b: Self::F) -> Self::F;
+            fn mul(a: Self::F, b: Self::F) -> Self::F;
+            fn div(a: Self::F, b: Self::F) -> Self::F;
+            fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+            fn fms(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+            fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+            fn sqrt(a: Self::F) -> Self::F;
+            fn neg(a: Self::F) -> Self::F;
+            fn abs(a: Self::F) -> Self::F;
+            fn min(a: Self::F, b: Self::F) -> Self::F;
+            fn max(a: Self::F, b: Self::F) -> Self::F;
+            fn round_even(a: Self::F) -> Self::F;
+            fn lt(a: Self::F, b: Self::F) -> Self::B;
+            fn le(a: Self::F, b: Self::F) -> Self::B;
+            fn eq(a: Self::F, b: Self::F) -> Self::B;
+            fn is_nan(a: Self::F) -> Self::B;
+            fn select(c: Self::B, a: Self::F, b: Self::F) -> Self::F;
+            fn i_add(a: Self::I, b: Self::I) -> Self::I;
+            fn i_sub(a: Self::I, b: Self::I) -> Self::I;
+            fn i_and(a: Self::I, b: Self::I) -> Self::I;
+            fn i_or(a: Self::I, b: Self::I) -> Self::I;
+            fn i_xor(a: Self::I, b: Self::I) -> Self::I;
+            fn i_lt(a: Self::I, b: Self::I) -> Self::B;
+            fn i_eq(a: Self::I, b: Self::I) -> Self::B;
+            fn i_select(c: Self::B, a: Self::I, b: Self::I) -> Self::I;
+            fn to_float(a: Self::I) -> Self::F;
+            fn and(a: Self::B, b: Self::B) -> Self::B;
+            fn or(a: Self::B, b: Self::B) -> Self::B;
+            fn not(a: Self::B) -> Self::B;
+        }
+    };
+}
+
+/// Those that take constants, or only look at a value in another way.
+macro_rules! operations_with_constants {
+    ($rule:ident) => {
+        $rule! {
+            fn f(c: f32) -> Self::F;
+            fn i(c: i32) -> Self::I;
+            fn i_shl(a: Self::I, by: u32) -> Self::I;
+            fn i_shr(a: Self::I, by: u32) -> Self::I;
+            fn i_sar(a: Self::I, by: u32) -> Self::I;
+            fn bits(a: Self::F) -> Self::I;
+            fn of_bits(a: Self::I) -> Self::F;
+            fn lookup(index: Self::I, table: &[f32; TABLE]) -> Self::F;
+        }
+    };
+}
+
 pub mod count;
 pub mod imitation;
 pub mod pairs;

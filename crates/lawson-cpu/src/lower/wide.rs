@@ -1,0 +1,309 @@
+//! 64-bit integers: low halves in the lanes of one register, high halves in those of another.
+//!
+//! A value is known by the register of its low halves. One without high halves is *narrow*: they are the sign of the low
+//! ones, as of indices, small constants and what was i32. So what never leaves 32 bits costs no more than an i32.
+//! Memory is read and written half by half.
+
+use super::Lowering;
+use super::math::Writer;
+use crate::asm::{CmpInt, IntPredicate, MaskOp, Vec2, Vec3, VecShift};
+use crate::code::{Addr, Class, Op, Shape, Src, V};
+use crate::error::{Result, Unsupported};
+use lawson_graph::DType;
+use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
+use lawson_kernel::math::Arithmetic;
+use lawson_kernel::{AccId, Expr, ExprId, Node};
+
+impl<'k> Lowering<'k> {
+    /// The high halves of an i64.
+    pub(super) fn high(&mut self, low: V, depth: usize) -> V {
+        match self.highs.get(&low) {
+            Some(high) => *high,
+            None => Writer { l: self, depth }.shift(VecShift::Psrad, low, 31),
+        }
+    }
+
+    /// An i64 of these halves; neither is known by another name.
+    fn wide(&mut self, low: V, high: V) -> V {
+        self.highs.insert(low, high);
+        low
+    }
+
+    /// The same lanes in a register of their own, which says nothing of high halves.
+    fn copied(&mut self, src: V, depth: usize) -> V {
+        let dst = self.fresh(Class::Vector);
+        self.emit(depth, Op::Move { dst, src });
+        dst
+    }
+
+    /// A constant of i64.
+    pub(super) fn wide_constant(&mut self, value: i64) -> V {
+        let low = self.bits(value as u32);
+        if i32::try_from(value).is_ok() {
+            return low;
+        }
+        // The register of the low half may stand for a narrow number too.
+        let (low, high) = (self.copied(low, 0), self.bits((value >> 32) as u32));
+        self.wide(low, high)
+    }
+
+    /// Loads halves: each lane from its place (in halves from the address), or all from one.
+    pub(super) fn load_wide(
+        &mut self,
+        addr: Addr,
+        places: Option<V>,
+        mask: Option<V>,
+        depth: usize,
+    ) -> Result<V> {
+        let [low, high] = [(); 2].map(|()| self.fresh(Class::Vector));
+        for (dst, addr) in [(low, addr), (high, after(addr)?)] {
+            self.emit(
+                depth,
+                match places {
+                    Some(index) => Op::Gather { dst, base: addr, index, mask },
+                    None => Op::Load { dst, addr, shape: Shape::One, mask },
+                },
+            );
+        }
+        Ok(self.wide(low, high))
+    }
+
+    /// Stores halves, likewise.
+    pub(super) fn store_wide(
+        &mut self,
+        addr: Addr,
+        places: Option<V>,
+        value: V,
+        mask: Option<V>,
+        depth: usize,
+    ) -> Result<()> {
+        let high = self.high(value, depth);
+        for (src, addr) in [(value, addr), (high, after(addr)?)] {
+            self.emit(
+                depth,
+                match places {
+                    Some(index) => Op::Scatter { base: addr, index, src, mask },
+                    None => Op::Store { addr, src, shape: Shape::One, mask: None },
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// The high halves of `mask ? a : b`, whose low halves are given.
+    pub(super) fn select_high(&mut self, low: V, mask: V, a: V, b: V, depth: usize) {
+        if self.highs.contains_key(&a) || self.highs.contains_key(&b) {
+            let (a, b) = (self.high(a, depth), self.high(b, depth));
+            let high = Writer { l: self, depth }.blend(mask, a, b);
+            self.wide(low, high);
+        }
+    }
+
+    pub(super) fn compare_wide(&mut self, kind: CompareKind, a: V, b: V, depth: usize) -> Result<V> {
+        let (ah, bh) = (self.high(a, depth), self.high(b, depth));
+        let mut w = Writer { l: self, depth };
+        let same_high = w.cmp_int(ah, bh, IntPredicate::Eq);
+        let (low, less_high) = match kind {
+            CompareKind::Eq | CompareKind::Ne => {
+                let same = w.cmp_int(a, b, IntPredicate::Eq);
+                let equal = w.mask2(MaskOp::And, same, same_high);
+                return Ok(if kind == CompareKind::Eq { equal } else { w.not(equal) });
+            }
+            CompareKind::Lt => (IntPredicate::Lt, IntPredicate::Lt),
+            CompareKind::Le => (IntPredicate::Le, IntPredicate::Lt),
+            CompareKind::Gt => (IntPredicate::Gt, IntPredicate::Gt),
+            CompareKind::Ge => (IntPredicate::Ge, IntPredicate::Gt),
+            _ => return Err(Unsupported::new(format!("the comparison {}", kind.name()))),
+        };
+        let low = w.cmp_unsigned(a, b, low);
+        let high = w.cmp_int(ah, bh, less_high);
+        let low = w.mask2(MaskOp::And, same_high, low);
+        Ok(w.mask2(MaskOp::Or, high, low))
+    }
+
+    pub(super) fn unary_wide(&mut self, kind: UnaryKind, a: V, depth: usize) -> Result<V> {
+        match kind {
+            UnaryKind::Not => {
+                let ones = self.bits(u32::MAX);
+                self.binary_wide(BinaryKind::Xor, a, ones, depth)
+            }
+            UnaryKind::Neg => {
+                let zero = self.bits(0);
+                self.binary_wide(BinaryKind::Sub, zero, a, depth)
+            }
+            UnaryKind::Abs => {
+                let negated = self.unary_wide(UnaryKind::Neg, a, depth)?;
+                let zero = self.bits(0);
+                let negative = self.compare_wide(CompareKind::Lt, a, zero, depth)?;
+                self.select(negative, negated, a, DType::I64, depth)
+            }
+            UnaryKind::Sign => {
+                let (zero, one, minus) = (self.bits(0), self.bits(1), self.bits(u32::MAX));
+                let negative = self.compare_wide(CompareKind::Lt, a, zero, depth)?;
+                let positive = self.compare_wide(CompareKind::Gt, a, zero, depth)?;
+                let mut w = Writer { l: self, depth };
+                let rest = w.blend(positive, one, zero);
+                Ok(w.blend(negative, minus, rest))
+            }
+            _ => Err(Unsupported::new(format!("{} of i64", kind.name()))),
+        }
+    }
+
+    pub(super) fn binary_wide(&mut self, kind: BinaryKind, a: V, b: V, depth: usize) -> Result<V> {
+        let less = |l: &mut Self, a, b| l.compare_wide(CompareKind::Lt, a, b, depth);
+        match kind {
+            BinaryKind::Min => {
+                let first = less(self, a, b)?;
+                return self.select(first, a, b, DType::I64, depth);
+            }
+            BinaryKind::Max => {
+                let second = less(self, a, b)?;
+                return self.select(second, b, a, DType::I64, depth);
+            }
+            _ => {}
+        }
+        let (ah, bh) = (self.high(a, depth), self.high(b, depth));
+        let ones = self.bits(u32::MAX);
+        let mut w = Writer { l: self, depth };
+        let (low, high) = match kind {
+            BinaryKind::And | BinaryKind::Or | BinaryKind::Xor => {
+                let op = match kind {
+                    BinaryKind::And => Vec3::Pandd,
+                    BinaryKind::Or => Vec3::Pord,
+                    _ => Vec3::Pxord,
+                };
+                (w.op3(op, a, b), w.op3(op, ah, bh))
+            }
+            BinaryKind::Add => {
+                let (low, high) = (w.op3(Vec3::Paddd, a, b), w.op3(Vec3::Paddd, ah, bh));
+                let carry = w.cmp_unsigned(low, a, IntPredicate::Lt);
+                w.update(Vec3::Psubd, high, ones, carry);
+                (low, high)
+            }
+            BinaryKind::Sub => {
+                let (low, high) = (w.op3(Vec3::Psubd, a, b), w.op3(Vec3::Psubd, ah, bh));
+                let borrow = w.cmp_unsigned(a, b, IntPredicate::Lt);
+                w.update(Vec3::Paddd, high, ones, borrow);
+                (low, high)
+            }
+            BinaryKind::Mul => {
+                let low = w.op3(Vec3::Pmulld, a, b);
+                let (x, y) = (w.op3(Vec3::Pmulld, a, bh), w.op3(Vec3::Pmulld, ah, b));
+                let cross = w.op3(Vec3::Paddd, x, y);
+                let above = w.high_of_product(a, b);
+                (low, w.op3(Vec3::Paddd, above, cross))
+            }
+            _ => return Err(Unsupported::new(format!("{} of i64", kind.name()))),
+        };
+        Ok(self.wide(low, high))
+    }
+
+    /// Casts from and to i64.
+    pub(super) fn cast_wide(&mut self, from: DType, to: DType, value: V, depth: usize) -> Result<V> {
+        let wide = self.highs.get(&value).copied();
+        match (from, to) {
+            (DType::I32, DType::I64) => Ok(value),
+            (DType::U32, DType::I64) => {
+                let (low, high) = (self.copied(value, depth), self.bits(0));
+                Ok(self.wide(low, high))
+            }
+            (DType::Bool, DType::I64) => {
+                let (one, zero) = (self.bits(1), self.bits(0));
+                self.select(value, one, zero, DType::I32, depth)
+            }
+            (DType::I64, DType::I32 | DType::U32) => {
+                Ok(if wide.is_some() { self.copied(value, depth) } else { value })
+            }
+            (DType::I64, DType::Bool) => {
+                let mut w = Writer { l: self, depth };
+                let any = wide.map_or(value, |high| w.op3(Vec3::Pord, value, high));
+                Ok(w.not_zero(any))
+            }
+            (DType::I64, DType::F32) => match wide {
+                None => self.vec2(Vec2::Cvtdq2ps, value, depth),
+                Some(high) => Ok(Writer { l: self, depth }.by_halves([value, high], |w, [low, high]| {
+                    let (low, high) = (w.op2(Vec2::Pmovzxdq, low), w.op2(Vec2::Pmovzxdq, high));
+                    let high = w.shift(VecShift::Psllq, high, 32);
+                    let whole = w.op3(Vec3::Porq, low, high);
+                    w.op2(Vec2::Cvtqq2ps, whole)
+                })),
+            },
+            _ => Err(Unsupported::new(format!("a cast of {from} to {to}"))),
+        }
+    }
+
+    /// Whether a component of an accumulator's state may leave 32 bits.
+    pub(super) fn has_wide_state(&self, acc: AccId, component: usize, body: &[Node]) -> bool {
+        let a = self.k.acc(acc);
+        if a.state[component].dtype != DType::I64 {
+            return false;
+        }
+        let fits = |v: i64| i32::try_from(v).is_ok();
+        if !a.state[component].identity.as_i64().is_some_and(fits) {
+            return true;
+        }
+        let mut values = vec![a.state[component].init, a.merge[component]];
+        steps_of(body, acc, component, &mut values);
+        values.into_iter().any(|e| self.may_be_wide(e))
+    }
+
+    fn may_be_wide(&self, e: ExprId) -> bool {
+        match self.k.expr(e) {
+            _ if self.k.dtype(e) != DType::I64 => false,
+            Expr::Const(s) => s.as_i64().is_none_or(|v| i32::try_from(v).is_err()),
+            Expr::Index(..) | Expr::State(..) | Expr::Other(..) => false,
+            Expr::Select(_, a, b) => self.may_be_wide(*a) || self.may_be_wide(*b),
+            Expr::Cast(a, _) => self.k.dtype(*a) == DType::U32 || self.may_be_wide(*a),
+            _ => true,
+        }
+    }
+}
+
+/// The values that steps of an accumulator give a component.
+fn steps_of(nodes: &[Node], acc: AccId, component: usize, into: &mut Vec<ExprId>) {
+    for node in nodes {
+        match node {
+            Node::Step { acc: a, values } if *a == acc => into.extend(values.get(component)),
+            Node::For(lawson_kernel::For { body, .. }) | Node::Accumulate { body, .. } => {
+                steps_of(body, acc, component, into);
+            }
+            Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => {}
+        }
+    }
+}
+
+/// The address of the high half.
+fn after(addr: Addr) -> Result<Addr> {
+    match addr.disp.checked_add(4) {
+        Some(disp) => Ok(Addr { disp, ..addr }),
+        None => Err(Unsupported::new("an offset or step that does not fit in 32 bits")),
+    }
+}
+
+impl Writer<'_, '_> {
+    fn cmp_unsigned(&mut self, a: V, b: V, predicate: IntPredicate) -> V {
+        let dst = self.l.fresh(Class::Mask);
+        self.l.emit(self.depth, Op::CmpInt { op: CmpInt::Pcmpud, dst, a, b: Src::Reg(b), predicate });
+        dst
+    }
+
+    /// `dst = dst op b` in the lanes of the mask.
+    fn update(&mut self, op: Vec3, dst: V, b: V, mask: V) {
+        self.l.emit(self.depth, Op::Update { op, dst, a: dst, b: Src::Reg(b), mask: Some(mask) });
+    }
+
+    /// The upper 32 bits of the products of unsigned lanes.
+    fn high_of_product(&mut self, a: V, b: V) -> V {
+        // The machine multiplies the even lanes, to 64 bits. Shifts see to it that no operand is a constant, which memory
+        // holds with 32 bits.
+        let even = self.shift(VecShift::Psllq, b, 32);
+        let even = self.shift(VecShift::Psrlq, even, 32);
+        let even = self.op3(Vec3::Pmuludq, a, even);
+        let even = self.shift(VecShift::Psrlq, even, 32);
+        let (x, y) = (self.shift(VecShift::Psrlq, a, 32), self.shift(VecShift::Psrlq, b, 32));
+        let odd = self.op3(Vec3::Pmuludq, x, y);
+        let lanes = self.l.fresh(Class::Mask);
+        self.l.emit(self.depth, Op::MaskConst { dst: lanes, bits: 0xAAAA });
+        self.blend(lanes, odd, even)
+    }
+}
