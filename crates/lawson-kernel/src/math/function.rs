@@ -50,7 +50,7 @@ functions! {
     /// `e^x - 1`
     Expm1 = expm1, 2.0;
     /// `1 / (1 + e^-x)`
-    Sigmoid = sigmoid, 2.0;
+    Sigmoid = sigmoid, 2.5;
     /// The natural logarithm.
     Log = log, 1.0;
     /// The logarithm to base 2.
@@ -74,7 +74,7 @@ functions! {
     /// The hyperbolic cosine.
     Cosh = cosh, 1.5;
     /// The hyperbolic tangent.
-    Tanh = tanh, 2.0;
+    Tanh = tanh, 1.5;
     /// The inverse hyperbolic sine.
     Asinh = asinh, 2.0;
     /// The inverse hyperbolic cosine.
