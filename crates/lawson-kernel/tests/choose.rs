@@ -105,3 +105,23 @@ fn rows_that_begin_inside_lines_are_written_while_those_are_in_the_first_cache()
     let (_, schedule) = chosen(&matmul(1000.into(), 768.into(), 7.into()), vec![WEIGHTS]);
     assert!(!schedule.contains("split i 16 clip"), "{schedule}");
 }
+
+#[test]
+fn products_beyond_the_last_cache_go_through_blocks_of_rows() {
+    let (_, schedule) = chosen(&matmul(2048.into(), 2048.into(), 2048.into()), vec![WEIGHTS]);
+    assert!(schedule.contains("split i 256 clip\nreorder i.0 j.0 i.1 j.1"), "{schedule}");
+    let (_, schedule) = chosen(&matmul(1024.into(), 1024.into(), 1024.into()), vec![WEIGHTS]);
+    assert!(schedule.contains("reorder j.0 i.0 i.1 j.1"), "{schedule}");
+}
+
+#[test]
+fn weights_that_are_read_once_are_fetched_ahead() {
+    let prefetches = |m: i64, n: i64, k: i64| {
+        let (_, schedule) = chosen(&matmul(m.into(), n.into(), k.into()), vec![WEIGHTS]);
+        schedule.contains("prefetch B at k.0 ahead 16 level L2")
+    };
+    assert!(prefetches(1, 3072, 768));
+    assert!(!prefetches(8, 3072, 768), "they are read again");
+    assert!(!prefetches(1, 256, 256), "they are in the second cache");
+    assert!(!prefetches(1, 3072, 767), "the steps do not divide");
+}

@@ -7,7 +7,7 @@
 use super::stride::{Access, Stride, loads, stride};
 use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, WIDEST, last_vectors};
 use super::{Chooser, Nest, Position, extent};
-use crate::buffer::{Layout, Level, Role};
+use crate::buffer::{BufferId, Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
 use crate::index::Index;
 use crate::schedule::{Directive, PackLayout, Tail, clip};
@@ -32,6 +32,13 @@ const UNROLLED: i64 = 16;
 const LEAST_VECTOR: i64 = 4;
 /// Rows beyond this many make a row axis no better.
 const ROWS_ENOUGH: i64 = 64;
+
+/// The part of the last cache that a block of rows may take; panels and the other members of the team need the rest.
+const ROWS_PART_OF_LAST_CACHE: i64 = 8;
+/// How far ahead what is read once is fetched, and after how many steps again: a part of the lines is enough to keep the
+/// hardware's own prefetching going past the ends of pages, and all of them would cost more loads than they save.
+const STEPS_AHEAD: i64 = 64;
+const STEPS_BETWEEN: i64 = 4;
 
 /// A nest around one accumulator, with the parts that its loops play.
 pub(super) struct Contraction<'k> {
@@ -266,6 +273,11 @@ impl<'k> Chooser<'k> {
     }
 
     /// Writes the directives of a tile.
+    ///
+    /// Sums are not cut into blocks ([`Directive::Block`]), however long they are. That would pay if panels came from a cache
+    /// that cannot feed the tile; but a tile asks its panel for a vector in every few multiply-adds alone, which the last
+    /// cache gives too. With panels of half the second cache and of twice its size, blocks of 128 to 2048 steps came out
+    /// between the same time and 6 % more: states go to scratch and back, and each block begins anew.
     fn tiles(&mut self, c: &Contraction<'k>, tile: Tile) {
         let lanes = self.machine.lanes;
         let v = c.vector();
@@ -307,6 +319,7 @@ impl<'k> Chooser<'k> {
         for axis in guarded.unroll {
             self.execute(&axis, Kind::Unroll);
         }
+        self.fetch_ahead(c);
         self.execute(&jam, Kind::Jam);
         self.execute(&lane, Kind::Vector(lanes as u32));
     }
@@ -350,6 +363,11 @@ impl<'k> Chooser<'k> {
         }
         let block = match count {
             _ if lines => self.rows_in_first_cache(c) / tile.rows * tile.rows,
+            Some(count) if self.exceeds_last_cache(c) => {
+                let most = self.rows_in_last_cache(c) / tile.rows;
+                let tiles = (1..=most).rev().find(|t| count % (t * tile.rows) == 0).unwrap_or(most);
+                tiles * tile.rows
+            }
             Some(c) => {
                 let tiles = (c + tile.rows - 1) / tile.rows;
                 let shares = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
@@ -383,6 +401,26 @@ impl<'k> Chooser<'k> {
         extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (4 * n).max(1))
     }
 
+    /// Whether operands and outputs of a nest together do not fit in the last cache, as far as sizes are known.
+    fn exceeds_last_cache(&self, c: &Contraction<'k>) -> bool {
+        let known = c.loops.iter().chain(&c.summed).all(|f| extent(f).is_some());
+        let bytes = |b: BufferId| {
+            let b = self.kernel.buffer(b);
+            b.layout.size.as_const().map_or(0, |n| n.saturating_mul(b.dtype.bits() as i64 / 8))
+        };
+        let mut read: Vec<BufferId> = c.reads.iter().map(|a| a.buffer).collect();
+        read.sort_unstable();
+        read.dedup();
+        let written: i64 = c.loops.iter().filter_map(|f| extent(f)).product::<i64>().saturating_mul(4);
+        known && read.into_iter().map(bytes).sum::<i64>().saturating_add(written) > self.machine.l3
+    }
+
+    /// How many rows of the operand that moves with them are a small part of the last cache.
+    fn rows_in_last_cache(&self, c: &Contraction<'k>) -> i64 {
+        let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
+        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / (4 * steps).max(1)
+    }
+
     /// How many panels a nest has.
     fn panels(&self, c: &Contraction<'k>, tile: Tile) -> i64 {
         let width = tile.vectors * self.machine.lanes;
@@ -404,7 +442,10 @@ impl<'k> Chooser<'k> {
         let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
         let panels = extent(v).map_or(SOME_PANELS, |c| (c + width - 1) / width);
         let bytes = (steps * width * 4).saturating_mul(panels);
-        let panel_first = packs || bytes > self.machine.l2 / 2;
+        // Where nothing stays in the last cache, rows of a block do while the panels go by: they are fewer bytes than the panels
+        // would see go by of rows.
+        let rows_first = cut.blocks.is_some() && self.exceeds_last_cache(c);
+        let panel_first = packs || bytes > self.machine.l2 / 2 && !rows_first;
         let mut order = names(&choosing);
         if panel_first {
             order.extend(cut.panels.clone());
@@ -462,6 +503,32 @@ impl<'k> Chooser<'k> {
             }
         }
         out
+    }
+
+    /// Fetches ahead what is read once and does not come from the second cache: the weights of a single row.
+    fn fetch_ahead(&mut self, c: &Contraction<'k>) {
+        let [sum] = c.summed.as_slice() else { return };
+        let once = c.row().is_none_or(|r| extent(r) == Some(1));
+        if !once || extent(sum).is_none_or(|e| e < 2 * STEPS_AHEAD || e % STEPS_BETWEEN != 0) {
+            return;
+        }
+        let v = c.vector().axis;
+        let far = |a: &&Access| {
+            let b = self.kernel.buffer(a.buffer);
+            let bytes = b.layout.size.as_const().map(|n| n.saturating_mul(b.dtype.bits() as i64 / 8));
+            b.role == Role::Input
+                && a.guard.is_empty()
+                && bytes.is_some_and(|n| n > self.machine.l2)
+                && stride(&a.offset, v) != Stride::None
+                && stride(&a.offset, sum.axis) != Stride::None
+        };
+        let Some(buffer) = c.reads.iter().find(far).map(|a| self.kernel.buffer(a.buffer).name.clone()) else {
+            return;
+        };
+        let name = self.name(sum);
+        let [at, _] = self.split(&name, STEPS_BETWEEN, Tail::Exact);
+        let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
+        self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, level });
     }
 
     /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis
