@@ -5,25 +5,20 @@
 //! compiling are laid out in panels of the tile's width; others are copied into such panels where many rows read them.
 
 use super::stride::{Access, Stride, loads, stride};
-use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, WIDEST, last_vectors};
+use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, last_vectors};
 use super::{Chooser, Nest, Position, extent};
-use crate::buffer::{BufferId, Layout, Level, Role};
+use crate::buffer::{Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
 use crate::index::Index;
 use crate::schedule::{Directive, PackLayout, Tail, clip};
 use crate::tree::{AccId, AxisId, For, Kind, Node};
 
 /// Steps of a sum that are not counted when compiling.
-const SOME_STEPS: i64 = 256;
+pub(super) const SOME_STEPS: i64 = 256;
 /// Iterations of a loop around that are not counted when compiling, as shares of the team.
 const SOME_SHARES: i64 = 4;
 /// Panels of columns that are not counted when compiling.
-const SOME_PANELS: i64 = 8;
-/// Tiles of rows in a block of them, where rows are not counted when compiling.
-const TILES_IN_BLOCK: i64 = 8;
-/// Where panels give this many shares, rows are only cut in two: more cuts would make blocks too short to be worth a panel.
-const MANY_SHARES: i64 = 16;
-const FEW_CUTS: i64 = 2;
+pub(super) const SOME_PANELS: i64 = 8;
 /// Rows from which on copying a panel is paid back by reading it.
 const ROWS_WORTH_PACKING: i64 = 32;
 /// Steps of a sum that are unrolled so that a guard is decided for each alone.
@@ -33,8 +28,6 @@ const LEAST_VECTOR: i64 = 4;
 /// Rows beyond this many make a row axis no better.
 const ROWS_ENOUGH: i64 = 64;
 
-/// The part of the last cache that a block of rows may take; panels and the other members of the team need the rest.
-const ROWS_PART_OF_LAST_CACHE: i64 = 8;
 /// How far ahead what is read once is fetched, and after how many steps again: a part of the lines is enough to keep the
 /// hardware's own prefetching going past the ends of pages, and all of them would cost more loads than they save.
 const STEPS_AHEAD: i64 = 64;
@@ -43,7 +36,7 @@ const STEPS_BETWEEN: i64 = 4;
 /// A nest around one accumulator, with the parts that its loops play.
 pub(super) struct Contraction<'k> {
     /// The loops over outputs.
-    loops: Vec<&'k For>,
+    pub(super) loops: Vec<&'k For>,
     /// Which of them becomes the vector.
     vector: usize,
     /// Which of them becomes the rows of the tile.
@@ -52,7 +45,7 @@ pub(super) struct Contraction<'k> {
     pub(super) reads: Vec<Access>,
     /// The loops over what is summed, as they stand.
     pub(super) summed: Vec<&'k For>,
-    position: Position,
+    pub(super) position: Position,
 }
 
 impl<'k> Contraction<'k> {
@@ -71,7 +64,7 @@ impl<'k> Contraction<'k> {
     }
 
     /// How many shares of the team the other loops give.
-    fn shares(&self) -> i64 {
+    pub(super) fn shares(&self) -> i64 {
         self.others().iter().map(|f| extent(f).unwrap_or(SOME_SHARES)).product::<i64>().max(1)
     }
 
@@ -119,14 +112,14 @@ struct Cut {
 
 /// How guards of what is read are dealt with.
 #[derive(Default)]
-struct Guarded {
+pub(super) struct Guarded {
     clip: Vec<String>,
     unroll: Vec<String>,
-    peel: bool,
+    pub(super) peel: bool,
 }
 
 /// An operand whose panels are copied first.
-struct Packed {
+pub(super) struct Packed {
     buffer: String,
     /// The dimension along the vector.
     dense: usize,
@@ -277,7 +270,7 @@ impl<'k> Chooser<'k> {
     /// Sums are not cut into blocks ([`Directive::Block`]), however long they are. That would pay if panels came from a cache
     /// that cannot feed the tile; but a tile asks its panel for a vector in every few multiply-adds alone, which the last
     /// cache gives too. With panels of half the second cache and of twice its size, blocks of 128 to 2048 steps came out
-    /// between the same time and 6 % more: states go to scratch and back, and each block begins anew.
+    /// between 1 % faster and 9 % slower, mostly slower: states go to scratch and back, and each block begins anew.
     fn tiles(&mut self, c: &Contraction<'k>, tile: Tile) {
         let lanes = self.machine.lanes;
         let v = c.vector();
@@ -338,93 +331,6 @@ impl<'k> Chooser<'k> {
             self.reorder(vec![panel, rows.clone(), columns.clone()]);
         }
         columns
-    }
-
-    /// Cuts rows into blocks: shares of the team, and what is gone through for one panel. Where the other loops give shares enough,
-    /// or a panel is packed first, or tiles at the edges are to be told apart, rows stay together. Gives the loop over blocks and
-    /// that over the rows of one.
-    fn blocks(
-        &mut self,
-        c: &Contraction<'k>,
-        tile: Tile,
-        packed: &[Packed],
-        guarded: &Guarded,
-    ) -> (Option<String>, Option<String>) {
-        let Some(row) = c.row() else { return (None, None) };
-        let (name, count) = (self.name(row), extent(row));
-        let shares = self.panels(c, tile) * c.shares();
-        let uneven = count.is_some_and(|c| c % tile.rows != 0);
-        let lines = self.writes_parts_of_lines(c);
-        if c.position != Position::Root
-            || !packed.is_empty()
-            || (guarded.peel || uneven && !lines) && shares >= ENOUGH_SHARES
-        {
-            return (None, Some(name));
-        }
-        let block = match count {
-            _ if lines => self.rows_in_first_cache(c) / tile.rows * tile.rows,
-            Some(count) if self.exceeds_last_cache(c) => {
-                let most = self.rows_in_last_cache(c) / tile.rows;
-                let tiles = (1..=most).rev().find(|t| count % (t * tile.rows) == 0).unwrap_or(most);
-                tiles * tile.rows
-            }
-            Some(c) => {
-                let tiles = (c + tile.rows - 1) / tile.rows;
-                let shares = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
-                // As many shares, or somewhat more, as divide the rows evenly.
-                let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
-                let shares = even.unwrap_or(shares).min(tiles.max(1));
-                (tiles + shares - 1) / shares * tile.rows
-            }
-            None => TILES_IN_BLOCK * tile.rows,
-        };
-        if count.is_some_and(|c| block >= c) {
-            return (None, Some(name));
-        }
-        let [blocks, rows] = self.split(&name, block.max(tile.rows), Tail::Clip);
-        (Some(blocks), Some(rows))
-    }
-
-    /// Whether the order of stores matters more than that of loads: rows of outputs begin inside lines of the cache, so that
-    /// neighbouring panels, of which there are several, write to the same lines, and sums are so short that all panels stay in the
-    /// first cache.
-    fn writes_parts_of_lines(&self, c: &Contraction<'k>) -> bool {
-        let columns = extent(c.vector());
-        let steps = c.summed.iter().map(|f| extent(f)).product::<Option<i64>>();
-        c.position == Position::Root
-            && columns.is_some_and(|n| n % self.machine.lanes != 0 && n > WIDEST * self.machine.lanes)
-            && columns.zip(steps).is_some_and(|(n, k)| n.saturating_mul(k) * 4 <= self.machine.l1)
-    }
-
-    /// How many rows of outputs the first cache holds, and what is on its way to the second.
-    fn rows_in_first_cache(&self, c: &Contraction<'k>) -> i64 {
-        extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (4 * n).max(1))
-    }
-
-    /// Whether operands and outputs of a nest together do not fit in the last cache, as far as sizes are known.
-    fn exceeds_last_cache(&self, c: &Contraction<'k>) -> bool {
-        let known = c.loops.iter().chain(&c.summed).all(|f| extent(f).is_some());
-        let bytes = |b: BufferId| {
-            let b = self.kernel.buffer(b);
-            b.layout.size.as_const().map_or(0, |n| n.saturating_mul(b.dtype.bits() as i64 / 8))
-        };
-        let mut read: Vec<BufferId> = c.reads.iter().map(|a| a.buffer).collect();
-        read.sort_unstable();
-        read.dedup();
-        let written: i64 = c.loops.iter().filter_map(|f| extent(f)).product::<i64>().saturating_mul(4);
-        known && read.into_iter().map(bytes).sum::<i64>().saturating_add(written) > self.machine.l3
-    }
-
-    /// How many rows of the operand that moves with them are a small part of the last cache.
-    fn rows_in_last_cache(&self, c: &Contraction<'k>) -> i64 {
-        let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
-        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / (4 * steps).max(1)
-    }
-
-    /// How many panels a nest has.
-    fn panels(&self, c: &Contraction<'k>, tile: Tile) -> i64 {
-        let width = tile.vectors * self.machine.lanes;
-        extent(c.vector()).map_or(SOME_PANELS, |c| (c + width - 1) / width)
     }
 
     /// Orders and shares the loops around a tile. Loops that choose another panel are outermost; then panels or what uses them, by

@@ -5,12 +5,13 @@
 //!
 //! The tree is taken apart into *nests*: loops directly within each other around stages. A nest of stages alone is
 //! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector
-//! (`contraction.rs`, its tile by `tile.rs`), and a reduction if only a loop over what is summed can (`reduction.rs`). Everything
-//! else is loops around nests: the outermost are shared among the team.
+//! (`contraction.rs`, its tile by `tile.rs`, its rows by `rows.rs`), and a reduction if only a loop over what is summed can
+//! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team.
 
 mod contraction;
 mod elementwise;
 mod reduction;
+mod rows;
 mod stride;
 mod tile;
 

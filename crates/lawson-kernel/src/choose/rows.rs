@@ -1,0 +1,107 @@
+//! Blocks of rows: what a contraction goes through before it turns to the next panel.
+//!
+//! In: the nest, its tile, and what the caches hold. Out: the loop over rows, cut where that gives the team shares or keeps rows,
+//! or outputs, in a cache.
+
+use super::contraction::{Contraction, Guarded, Packed, SOME_PANELS, SOME_STEPS};
+use super::tile::{ENOUGH_SHARES, Tile, WIDEST};
+use super::{Chooser, Position, extent};
+use crate::buffer::BufferId;
+use crate::schedule::Tail;
+
+/// Where panels give this many shares, rows are only cut in two: more cuts would make blocks too short to be worth a panel.
+const MANY_SHARES: i64 = 16;
+const FEW_CUTS: i64 = 2;
+/// Tiles of rows in a block of them, where rows are not counted when compiling.
+const TILES_IN_BLOCK: i64 = 8;
+/// The part of the last cache that a block of rows may take; panels and the other members of the team need the rest.
+const ROWS_PART_OF_LAST_CACHE: i64 = 8;
+
+impl<'k> Chooser<'k> {
+    /// Cuts rows into blocks: shares of the team, and what is gone through for one panel. Where the other loops give shares enough,
+    /// or a panel is packed first, or tiles at the edges are to be told apart, rows stay together. Gives the loop over blocks and
+    /// that over the rows of one.
+    pub(super) fn blocks(
+        &mut self,
+        c: &Contraction<'k>,
+        tile: Tile,
+        packed: &[Packed],
+        guarded: &Guarded,
+    ) -> (Option<String>, Option<String>) {
+        let Some(row) = c.row() else { return (None, None) };
+        let (name, count) = (self.name(row), extent(row));
+        let shares = self.panels(c, tile) * c.shares();
+        let uneven = count.is_some_and(|c| c % tile.rows != 0);
+        let lines = self.writes_parts_of_lines(c);
+        if c.position != Position::Root
+            || !packed.is_empty()
+            || (guarded.peel || uneven && !lines) && shares >= ENOUGH_SHARES
+        {
+            return (None, Some(name));
+        }
+        let block = match count {
+            _ if lines => self.rows_in_first_cache(c) / tile.rows * tile.rows,
+            Some(count) if self.exceeds_last_cache(c) => {
+                let most = self.rows_in_last_cache(c) / tile.rows;
+                let tiles = (1..=most).rev().find(|t| count % (t * tile.rows) == 0).unwrap_or(most);
+                tiles * tile.rows
+            }
+            Some(c) => {
+                let tiles = (c + tile.rows - 1) / tile.rows;
+                let shares = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
+                // As many shares, or somewhat more, as divide the rows evenly.
+                let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
+                let shares = even.unwrap_or(shares).min(tiles.max(1));
+                (tiles + shares - 1) / shares * tile.rows
+            }
+            None => TILES_IN_BLOCK * tile.rows,
+        };
+        if count.is_some_and(|c| block >= c) {
+            return (None, Some(name));
+        }
+        let [blocks, rows] = self.split(&name, block.max(tile.rows), Tail::Clip);
+        (Some(blocks), Some(rows))
+    }
+
+    /// Whether the order of stores matters more than that of loads: rows of outputs begin inside lines of the cache, so that
+    /// neighbouring panels, of which there are several, write to the same lines, and sums are so short that all panels stay in the
+    /// first cache.
+    pub(super) fn writes_parts_of_lines(&self, c: &Contraction<'k>) -> bool {
+        let columns = extent(c.vector());
+        let steps = c.summed.iter().map(|f| extent(f)).product::<Option<i64>>();
+        c.position == Position::Root
+            && columns.is_some_and(|n| n % self.machine.lanes != 0 && n > WIDEST * self.machine.lanes)
+            && columns.zip(steps).is_some_and(|(n, k)| n.saturating_mul(k) * 4 <= self.machine.l1)
+    }
+
+    /// How many rows of outputs the first cache holds, and what is on its way to the second.
+    fn rows_in_first_cache(&self, c: &Contraction<'k>) -> i64 {
+        extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (4 * n).max(1))
+    }
+
+    /// Whether operands and outputs of a nest together do not fit in the last cache, as far as sizes are known.
+    pub(super) fn exceeds_last_cache(&self, c: &Contraction<'k>) -> bool {
+        let known = c.loops.iter().chain(&c.summed).all(|f| extent(f).is_some());
+        let bytes = |b: BufferId| {
+            let b = self.kernel.buffer(b);
+            b.layout.size.as_const().map_or(0, |n| n.saturating_mul(b.dtype.bits() as i64 / 8))
+        };
+        let mut read: Vec<BufferId> = c.reads.iter().map(|a| a.buffer).collect();
+        read.sort_unstable();
+        read.dedup();
+        let written: i64 = c.loops.iter().filter_map(|f| extent(f)).product::<i64>().saturating_mul(4);
+        known && read.into_iter().map(bytes).sum::<i64>().saturating_add(written) > self.machine.l3
+    }
+
+    /// How many rows of the operand that moves with them are a small part of the last cache.
+    fn rows_in_last_cache(&self, c: &Contraction<'k>) -> i64 {
+        let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
+        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / (4 * steps).max(1)
+    }
+
+    /// How many panels a nest has.
+    pub(super) fn panels(&self, c: &Contraction<'k>, tile: Tile) -> i64 {
+        let width = tile.vectors * self.machine.lanes;
+        extent(c.vector()).map_or(SOME_PANELS, |c| (c + width - 1) / width)
+    }
+}
