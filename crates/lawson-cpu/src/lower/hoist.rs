@@ -13,6 +13,13 @@ pub(super) struct Outside<'k> {
     pub(super) number: u32,
 }
 
+/// The offset of a load: as simple as it is at all points of a stage, and at the one that it was last asked for.
+pub(super) struct Simpler {
+    common: Index,
+    point: u64,
+    here: Index,
+}
+
 /// What an expression depends on.
 #[derive(Clone, Default)]
 pub(super) struct Depends {
@@ -211,8 +218,16 @@ impl<'k> Lowering<'k> {
         let offset = self.depends[load.0 as usize].offset.as_ref()?;
         let Some(around) = &self.around else { return Some(self.scope.simplify(offset)) };
         let mut simpler = self.simpler.borrow_mut();
-        let common = simpler.entry(load).or_insert_with(|| around.simplify(offset));
-        Some(self.scope.simplify(common))
+        let known = simpler.entry(load).or_insert_with(|| Simpler {
+            common: around.simplify(offset),
+            point: 0,
+            here: Index::constant(0),
+        });
+        if known.point != self.point {
+            known.here = self.scope.simplify(&known.common);
+            known.point = self.point;
+        }
+        Some(known.here.clone())
     }
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.
@@ -225,7 +240,10 @@ impl<'k> Lowering<'k> {
         }
         let mut all = Truth::Always;
         for c in &self.depends[load.0 as usize].conditions {
-            match self.scope.holds(c) {
+            // Intervals of sums of axes are what they are.
+            let plain = c.index.terms().iter().all(|(atom, _)| matches!(atom, Atom::Axis(_)));
+            let truth = if plain { self.scope.within(&c.index, &c.end) } else { self.scope.holds(c) };
+            match truth {
                 Truth::Always => {}
                 Truth::Sometimes => all = Truth::Sometimes,
                 Truth::Never => {

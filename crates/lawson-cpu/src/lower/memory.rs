@@ -31,9 +31,9 @@ fn bytes_of(dtype: DType) -> i64 {
 }
 
 impl<'k> Lowering<'k> {
-    /// The address of an offset, counted in elements, at this point; written at the outermost depth that it allows.
-    fn place(&mut self, buffer: BufferId, offset: &Index) -> Result<Place> {
-        let mut offset = self.scope.simplify(offset);
+    /// The address of an offset, counted in elements and as simple as can be at this point; written at the outermost depth that
+    /// it allows.
+    fn place(&mut self, buffer: BufferId, mut offset: Index) -> Result<Place> {
         let mut stride = Stride::None;
         if let Some(axis) = self.vector.as_ref().map(|v| v.axis) {
             let moves = |(a, _): &&(Atom, Dim)| a.mentions(axis);
@@ -131,7 +131,7 @@ impl<'k> Lowering<'k> {
 
     /// The lanes that the vector loop has at this point; `None` if all.
     pub(super) fn lane_mask(&mut self) -> Result<Option<V>> {
-        let Some(vector) = self.vector.clone() else { return Ok(None) };
+        let Some(vector) = &self.vector else { return Ok(None) };
         let end = self.scope.simplify(&vector.end);
         if self.scope.interval(&end).0.is_some_and(|e| e >= LANES) {
             return Ok(None);
@@ -232,7 +232,7 @@ impl<'k> Lowering<'k> {
         if self.bound_to_lanes(e) && self.lane_mask()?.is_some() {
             return Ok(None);
         }
-        let place = self.place(load.buffer, &offset)?;
+        let place = self.place(load.buffer, offset)?;
         Ok(match place.stride {
             Stride::One => Some(Src::Mem(place.addr)),
             Stride::None => Some(Src::Broadcast(place.addr)),
@@ -282,7 +282,7 @@ impl<'k> Lowering<'k> {
         let Some(offset) = self.offset_of(e) else {
             return Err(Unsupported::new("a load without an address"));
         };
-        let place = self.place(load.buffer, &offset)?;
+        let place = self.place(load.buffer, offset)?;
         if self.bound_to_lanes(e)
             && let Some(m) = self.lane_mask()?
         {
@@ -347,7 +347,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn store(&mut self, s: &Store, offset: &Index, value: V) -> Result<()> {
         let here = self.here();
         let dtype = self.k.buffer(s.buffer).dtype;
-        let place = self.place(s.buffer, offset)?;
+        let place = self.place(s.buffer, self.scope.simplify(offset))?;
         let addr = place.addr;
         let mut stride = place.stride;
         if let Some(v) = &self.vector
@@ -420,7 +420,7 @@ impl<'k> Lowering<'k> {
         let lane = self.vector.as_ref().map(|v| v.axis);
         let offset = offset.substitute(&|a| (Some(a) == lane).then(|| Index::constant(0)));
         self.at_points(&mut |l| {
-            let place = l.place(buffer, &offset)?;
+            let place = l.place(buffer, l.scope.simplify(&offset))?;
             let here = l.here();
             l.emit(here, Op::Prefetch { addr: place.addr, hint });
             Ok(())

@@ -43,6 +43,9 @@ const OVERHANG: f64 = 1.01;
 const REMAINDER: f64 = 1.03;
 /// A tile must be better than the one before it by more than the model can tell.
 const BETTER: f64 = 0.999;
+/// Where every multiply-add has an operand of its own, as in depthwise convolutions, a larger tile shares little: it must be worth
+/// the code.
+const MUCH_BETTER: f64 = 0.97;
 
 /// How many vectors a last panel has, for so many columns: those of a panel divided evenly, so that wherever it begins, no other
 /// panel begins inside of it.
@@ -104,6 +107,7 @@ impl Demand {
         // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
         let counted = !matches!(self.rows, Some(None));
         let rows = self.rows.map(|r| r.unwrap_or(SOME_ROWS));
+        let better = if self.by_both > 0 { MUCH_BETTER } else { BETTER };
         let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
         for width in 1..=vectors.min(WIDEST) {
             for height in 1..=rows.unwrap_or(1).min(HIGHEST) {
@@ -118,7 +122,7 @@ impl Demand {
                     continue;
                 }
                 let sum = self.nest(m, tile, rows.unwrap_or(1), columns);
-                if sum < best.0 * BETTER {
+                if sum < best.0 * better {
                     best = (sum, tile);
                 }
             }
