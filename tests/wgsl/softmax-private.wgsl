@@ -61,6 +61,10 @@ fn i32_shl(a: i32, b: i32) -> i32 {
 fn i32_shr(a: i32, b: i32) -> i32 {
   return select(0, a >> (bitcast<u32>(b) & 31u), bitcast<u32>(b) < 32u);
 }
+fn table_0(at: i32) -> f32 {
+  var entries = array<f32, 16>(1.0f, 1.0442737f, 1.0905077f, 1.1387886f, 1.1892071f, 1.2418578f, 1.2968396f, 1.3542556f, 1.4142135f, 1.4768262f, 1.5422108f, 1.6104903f, 1.6817929f, 1.7562522f, 1.8340081f, 1.9152066f);
+  return entries[at & 15];
+}
 @group(0) @binding(1) var<storage, read> b0_x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> b1_y: array<f32>;
 var<private> s2_row: array<f32, 64>;
@@ -72,40 +76,41 @@ fn m_exp(v0: f32) -> f32 {
   let v5: f32 = 1.442695f;
   let v6: f32 = 0.6931472f;
   let v7: f32 = -1.9046542e-9f;
-  let v8: f32 = f32_mul(v4, v5);
-  let v9: f32 = f32_round(v8);
-  let v10: i32 = f32_to_i32(v9);
-  let v11: f32 = f32_neg(v9);
-  let v12: f32 = f32_fma(v11, v6, v4);
-  let v13: f32 = f32_neg(v9);
-  let v14: f32 = f32_fma(v13, v7, v12);
-  let v15: f32 = 1.0f;
-  let v16: f32 = 0.0013818376f;
-  let v17: f32 = 0.008368541f;
-  let v18: f32 = f32_fma(v16, v14, v17);
-  let v19: f32 = 0.041668292f;
-  let v20: f32 = f32_fma(v18, v14, v19);
-  let v21: f32 = 0.16666523f;
-  let v22: f32 = f32_fma(v20, v14, v21);
-  let v23: f32 = 0.49999994f;
-  let v24: f32 = f32_fma(v22, v14, v23);
-  let v25: f32 = f32_fma(v24, v14, v15);
-  let v26: f32 = f32_fma(v25, v14, v15);
-  let v27: i32 = i32(1065353216);
-  let v28: i32 = i32(1);
-  let v29: i32 = i32_shr(v10, v28);
-  let v30: i32 = v10 - v29;
-  let v31: i32 = i32(23);
-  let v32: i32 = i32_shl(v29, v31);
-  let v33: i32 = i32(23);
-  let v34: i32 = i32_shl(v30, v33);
-  let v35: i32 = v32 + v27;
-  let v36: i32 = v34 + v27;
-  let v37: f32 = bitcast<f32>(v35);
+  let v8: f32 = 16.0f;
+  let v9: f32 = 0.0625f;
+  let v10: f32 = f32_mul(v4, v5);
+  let v11: f32 = f32_mul(v10, v8);
+  let v12: f32 = f32_round(v11);
+  let v13: i32 = f32_to_i32(v12);
+  let v14: f32 = f32_mul(v12, v9);
+  let v15: f32 = f32_neg(v14);
+  let v16: f32 = f32_fma(v15, v6, v4);
+  let v17: f32 = f32_neg(v14);
+  let v18: f32 = f32_fma(v17, v7, v16);
+  let v19: f32 = 0.16667058f;
+  let v20: f32 = 0.5000162f;
+  let v21: f32 = f32_fma(v19, v18, v20);
+  let v22: f32 = f32_mul(v18, v18);
+  let v23: f32 = f32_fma(v22, v21, v18);
+  let v24: f32 = table_0(v13);
+  let v25: f32 = f32_fma(v24, v23, v24);
+  let v26: i32 = i32(4);
+  let v27: i32 = i32_shr(v13, v26);
+  let v28: i32 = i32(1065353216);
+  let v29: i32 = i32(1);
+  let v30: i32 = i32_shr(v27, v29);
+  let v31: i32 = v27 - v30;
+  let v32: i32 = i32(23);
+  let v33: i32 = i32_shl(v30, v32);
+  let v34: i32 = i32(23);
+  let v35: i32 = i32_shl(v31, v34);
+  let v36: i32 = v33 + v28;
+  let v37: i32 = v35 + v28;
   let v38: f32 = bitcast<f32>(v36);
-  let v39: f32 = f32_mul(v26, v37);
-  let v40: f32 = f32_mul(v39, v38);
-  return v40;
+  let v39: f32 = bitcast<f32>(v37);
+  let v40: f32 = f32_mul(v25, v38);
+  let v41: f32 = f32_mul(v40, v39);
+  return v41;
 }
 @compute @workgroup_size(64)
 fn launch_0(
