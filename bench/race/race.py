@@ -40,6 +40,15 @@ def used_by(pid):
     return (int(words[11]) + int(words[12])) / TICKS
 
 
+def settle():
+    """Waits, a second at most, until nobody works: pools of threads go on looking for work for a while after a block."""
+    for _ in range(10):
+        before = busy()
+        time.sleep(0.1)
+        if busy() - before < 0.02:
+            return
+
+
 class Contestant:
     def __init__(self, name, command, log):
         self.name, self.error, self.kept, self.best = name, None, 0.0, math.inf
@@ -112,6 +121,7 @@ def race(folder, peers, threads, options):
     for round_ in range(options.rounds):
         turn = round_ % max(1, len(running))
         for c in running[turn:] + running[:turn]:
+            settle()
             times[c.name].append(c.quiet_block(options))
     for c in contestants:
         c.stop()

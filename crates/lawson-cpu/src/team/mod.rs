@@ -2,11 +2,12 @@
 //!
 //! [`Team::run`] lends a closure to all members, the calling thread being member 0, and returns when all are done.
 //! Members that wait spin for some microseconds, then sleep; so a barrier in a balanced team costs less than a system
-//! call, and a team that has nothing to do costs nothing. `gate.rs` is how they wait; the order of events stands at
-//! `State`.
+//! call, and a team that has nothing to do costs nothing. `gate.rs` is how they wait, `place.rs` how they keep out of each
+//! other's way; the order of events stands at `State`.
 #![allow(unsafe_code)]
 
 mod gate;
+mod place;
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -20,6 +21,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use gate::{Apart, Gate};
+use place::Places;
 
 /// A handle on a team of threads; clones share it, and the threads end with the last one.
 #[derive(Clone)]
@@ -99,6 +101,7 @@ struct State {
     arrived: Apart<AtomicUsize>,
     /// The number of barriers passed, and [`ABANDONED`].
     passed: Gate,
+    places: Places,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -159,6 +162,7 @@ impl Team {
             stop: AtomicBool::new(false),
             arrived: Apart::default(),
             passed: Gate::new(spin),
+            places: Places::new(members, processors),
             panic: Mutex::default(),
         });
         // From here on, an error drops `threads`, which ends those that have begun.
@@ -232,6 +236,7 @@ impl State {
         self.running.0.store(self.members - 1, Ordering::Relaxed);
         self.arrived.0.store(0, Ordering::Relaxed);
         self.passed.set(0);
+        self.places.note(0);
         let number = self.started.value().wrapping_add(1);
         self.started.set(number);
 
@@ -267,6 +272,7 @@ impl State {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
+            self.places.find_room(index);
             // SAFETY: the caller wrote `job` before it moved `started`, and writes it again only after `finished`.
             if let Some(Job { closure, call }) = unsafe { *self.job.get() } {
                 // SAFETY: `closure` is the caller's, of the type that `call` was made for, and lives until `finished`.
