@@ -21,7 +21,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use gate::{Apart, Gate};
-use place::Places;
+use place::{Habit, Places};
 
 /// A handle on a team of threads; clones share it, and the threads end with the last one.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct TeamOptions {
 /// Whether members stay on one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinning {
-    /// The system moves them as it likes.
+    /// The system moves them as it likes, but for workers never to where the caller's thread was last seen.
     Free,
     /// Member `i` stays on the `i`-th processor that this process may use; member 0, the caller's thread, is left
     /// alone. Only Linux can; elsewhere this is [`Pinning::Free`].
@@ -173,7 +173,7 @@ impl Team {
                 if pinning == Pinning::Pinned {
                     pin(member);
                 }
-                state.work(member);
+                state.work(member, pinning);
             };
             let worker = std::thread::Builder::new().name(format!("lawson-{member}")).spawn(work);
             threads.workers.push(worker.map_err(|source| TeamError::Thread { member, source })?);
@@ -236,7 +236,7 @@ impl State {
         self.running.0.store(self.members - 1, Ordering::Relaxed);
         self.arrived.0.store(0, Ordering::Relaxed);
         self.passed.set(0);
-        self.places.note(0);
+        self.places.caller();
         let number = self.started.value().wrapping_add(1);
         self.started.set(number);
 
@@ -265,14 +265,17 @@ impl State {
     }
 
     /// The life of a worker.
-    fn work(&self, index: usize) {
+    fn work(&self, index: usize, pinning: Pinning) {
+        let mut habit = Habit::new();
         let mut seen = 0;
         loop {
             seen = self.started.wait(|started| started != seen);
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            self.places.find_room(index);
+            if pinning == Pinning::Free {
+                self.places.worker(index, &mut habit);
+            }
             // SAFETY: the caller wrote `job` before it moved `started`, and writes it again only after `finished`.
             if let Some(Job { closure, call }) = unsafe { *self.job.get() } {
                 // SAFETY: `closure` is the caller's, of the type that `call` was made for, and lives until `finished`.
