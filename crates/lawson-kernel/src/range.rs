@@ -148,6 +148,9 @@ impl<'k> Scope<'k> {
 
     /// What is left of a loop is at least 1 inside it: the lower bound of `end - axis + c`.
     fn left_over(&self, index: &Index) -> Option<i64> {
+        if !index.terms().iter().any(|(a, c)| matches!(a, Atom::Axis(_)) && c.is(-1)) {
+            return None;
+        }
         self.bounds.iter().find_map(|(axis, _, end, _)| {
             let minus = |(a, c): &(Atom, Dim)| matches!(a, Atom::Axis(a) if a == axis) && c.is(-1);
             if !index.terms().iter().any(minus) {

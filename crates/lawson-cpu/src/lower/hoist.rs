@@ -13,13 +13,6 @@ pub(super) struct Outside<'k> {
     pub(super) number: u32,
 }
 
-/// The offset of a load: as simple as it is at all points of a stage, and at the one that it was last asked for.
-pub(super) struct Simpler {
-    common: Index,
-    point: u64,
-    here: Index,
-}
-
 /// What an expression depends on.
 #[derive(Clone, Default)]
 pub(super) struct Depends {
@@ -213,21 +206,47 @@ impl<'k> Lowering<'k> {
         inside
     }
 
-    /// Where a load lies at this point, in elements. What all points have in common is worked out once.
+    /// Where a load lies at this point, in elements.
     pub(super) fn offset_of(&self, load: ExprId) -> Option<Index> {
         let offset = self.depends[load.0 as usize].offset.as_ref()?;
         let Some(around) = &self.around else { return Some(self.scope.simplify(offset)) };
         let mut simpler = self.simpler.borrow_mut();
-        let known = simpler.entry(load).or_insert_with(|| Simpler {
-            common: around.simplify(offset),
-            point: 0,
-            here: Index::constant(0),
-        });
-        if known.point != self.point {
-            known.here = self.scope.simplify(&known.common);
-            known.point = self.point;
+        let common = simpler.entry(load).or_insert_with(|| around.simplify(offset));
+        Some(self.scope.simplify(common))
+    }
+
+    /// Mixes where a load lies at this point. What all points have in common is worked out once; of a sum of axes, only the number
+    /// that those with one value come to is new.
+    pub(super) fn mix_offset(&self, h: &mut Hash128, load: ExprId) -> Option<()> {
+        let offset = self.depends[load.0 as usize].offset.as_ref()?;
+        let Some(around) = &self.around else {
+            mix_index(h, &self.scope.simplify(offset));
+            return Some(());
+        };
+        let mut simpler = self.simpler.borrow_mut();
+        let common = simpler.entry(load).or_insert_with(|| around.simplify(offset));
+        let mut number = common.offset().as_const();
+        let plain = common.terms().iter().all(|(a, c)| matches!(a, Atom::Axis(_)) && c.as_const().is_some());
+        if !plain || number.is_none() {
+            h.mix(1);
+            mix_index(h, &self.scope.simplify(common));
+            return Some(());
         }
-        Some(known.here.clone())
+        h.mix(2);
+        for (atom, c) in common.terms() {
+            let (Atom::Axis(a), Some(c)) = (atom, c.as_const()) else { continue };
+            match self.scope.range(*a) {
+                Some(r) if Some(r.lo) == r.hi => {
+                    number = number.and_then(|n| n.checked_add(c.checked_mul(r.lo)?));
+                }
+                _ => {
+                    h.mix(u64::from(a.0));
+                    h.mix(c as u64);
+                }
+            }
+        }
+        h.mix(number? as u64);
+        Some(())
     }
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.

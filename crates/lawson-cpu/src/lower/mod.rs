@@ -34,7 +34,7 @@ use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
 use hash::{Key, KeyMap};
-use hoist::{Depends, Outside, Simpler, stored};
+use hoist::{Depends, Outside, stored};
 use lawson_graph::Dim;
 use lawson_kernel::{
     AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store, Truth,
@@ -97,7 +97,7 @@ pub(crate) struct Lowering<'k> {
     inside: RefCell<HashMap<(u32, Key), bool>>,
     /// What is known around all points of the stage that is being written, and the offsets of loads, as simple as that allows.
     around: Option<Scope<'k>>,
-    simpler: RefCell<HashMap<ExprId, Simpler>>,
+    simpler: RefCell<HashMap<ExprId, Index>>,
     /// Counts the places at which something is written, and what is known there of the guards of loads.
     point: u64,
     truths: RefCell<HashMap<ExprId, (u64, Truth)>>,

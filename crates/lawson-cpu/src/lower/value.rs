@@ -56,7 +56,7 @@ impl<'k> Lowering<'k> {
             return None;
         }
         let mut h = Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
-        mix_index(&mut h, &self.offset_of(e)?);
+        self.mix_offset(&mut h, e)?;
         if self.bound_to_lanes(e) {
             self.mix_lanes(&mut h);
         }
