@@ -4,6 +4,7 @@
 
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
+use lawson_cpu::{Listing, emit};
 use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson_graph::{Bindings, Graph, HostTensor, Type, Value, interp};
 use lawson_kernel::compile::compile;
@@ -150,6 +151,42 @@ fn extrema_of_nan_are_nan() {
         &[],
         Elements::Wild,
     );
+}
+
+/// The instructions of a graph's only kernel.
+fn instructions(text: &str) -> String {
+    let graph = lawson_opt::Pipeline::standard().run(&Graph::parse(text).unwrap()).unwrap();
+    let plan = compile(&graph, &Machine::default()).unwrap();
+    let [kernel] = plan.kernels.as_slice() else { panic!("{} kernels", plan.kernels.len()) };
+    emit(kernel, Listing::On).unwrap().code.disassembly().unwrap().to_string()
+}
+
+#[test]
+fn extrema_are_mended_only_where_a_nan_could_be_lost() {
+    let mended = |value: &str| {
+        let text = format!(
+            "lawson 1
+             graph @g(%x: f32[64], %b: f32[64]) -> (y: f32[64]) {{
+               %sum = add %x, %b
+               %y = max %x, %{value}
+               return %y
+             }}"
+        );
+        instructions(&text).contains("vcmpunord")
+    };
+    assert!(mended("b"));
+    assert!(!mended("sum"));
+}
+
+#[test]
+fn the_logistic_function_has_its_own_code() {
+    let text = "lawson 1
+         graph @g(%x: f32[64]) -> (y: f32[64]) {
+           %y = sigmoid %x
+           return %y
+         }";
+    let code = instructions(text);
+    assert!(code.contains("vrcp14ps") && !code.contains("vdivps"), "{code}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Chain {
 }
 
 /// Calls `f` with every register of an item.
-fn visit(item: &Item, f: &mut impl FnMut(V, Access)) {
+fn visit(item: &Item, f: &mut dyn FnMut(V, Access)) {
     match item {
         Item::Op(op) => {
             let mut op: Op = *op;
@@ -123,14 +123,10 @@ fn visit(item: &Item, f: &mut impl FnMut(V, Access)) {
             f(*mask, Access::Use);
             // What is done only sometimes keeps what was there before.
             let mut inner = |v, access| f(v, if access == Access::Def { Access::Both } else { access });
-            body.iter().for_each(|item| visit_dyn(item, &mut inner));
+            body.iter().for_each(|item| visit(item, &mut inner));
         }
         Item::Loop(_) | Item::Comment(_) => {}
     }
-}
-
-fn visit_dyn(item: &Item, f: &mut dyn FnMut(V, Access)) {
-    visit(item, &mut |v, access| f(v, access));
 }
 
 /// Whether chains may be merged at all: none holds a loop, and no register is written by two of them, or by one after another has
@@ -187,5 +183,58 @@ fn merge(chains: Vec<Chain>, out: &mut Vec<Item>) {
         if done {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asm::Vec3;
+    use crate::code::{Addr, Shape, Src};
+
+    fn add(dst: u32, a: u32, b: u32) -> Item {
+        Item::Op(Op::Vec3 { op: Vec3::Addps, dst: V(dst), a: V(a), b: Src::Reg(V(b)) })
+    }
+
+    fn store(src: u32) -> Item {
+        let addr = Addr { base: V(99), index: None, disp: 0 };
+        Item::Op(Op::Store { addr, src: V(src), shape: Shape::Full, mask: None })
+    }
+
+    /// What is written, or stored, in order.
+    fn merged(chains: Vec<Vec<Item>>) -> Vec<u32> {
+        let mut out = Vec::new();
+        merge(chains.into_iter().map(Chain::new).collect(), &mut out);
+        let register = |item: &Item| match item {
+            Item::Op(Op::Vec3 { dst, .. }) => dst.0,
+            Item::Op(Op::Store { src, .. }) => 100 + src.0,
+            _ => 0,
+        };
+        out.iter().map(register).collect()
+    }
+
+    #[test]
+    fn chains_go_on_in_turn() {
+        let chain = |n| vec![add(n, 90, 91), add(n + 1, n, 91), store(n + 1)];
+        assert_eq!(merged(vec![chain(10), chain(20)]), [10, 20, 11, 21, 111, 121]);
+    }
+
+    #[test]
+    fn what_a_chain_reads_of_another_is_there_first() {
+        let first = vec![add(10, 90, 91), add(11, 10, 91), add(12, 11, 91)];
+        let second = vec![add(20, 12, 91), add(21, 20, 91)];
+        assert_eq!(merged(vec![first, second]), [10, 11, 12, 20, 21]);
+    }
+
+    #[test]
+    fn stores_stay_in_order() {
+        let long = vec![add(10, 90, 91), add(11, 10, 91), store(11)];
+        assert_eq!(merged(vec![long, vec![store(80)]]), [10, 11, 111, 180]);
+    }
+
+    #[test]
+    fn chains_that_write_one_register_stay_one_after_another() {
+        let chain = |n| vec![add(50, 50, n), add(n + 1, 50, n)];
+        assert_eq!(merged(vec![chain(10), chain(20)]), [50, 11, 50, 21]);
     }
 }
