@@ -213,10 +213,15 @@ impl<'k> Scope<'k> {
             })
     }
 
+    /// The value of an axis, if it has only one here.
+    pub fn value(&self, axis: AxisId) -> Option<i64> {
+        self.range(axis).filter(|r| Some(r.lo) == r.hi).map(|r| r.lo)
+    }
+
     /// The same value, simpler: axes with one value become it, quotients and remainders split off what is whole.
     pub fn simplify(&self, index: &Index) -> Index {
         let plain = index.terms().iter().all(|(a, _)| match a {
-            Atom::Axis(a) => self.range(*a).is_none_or(|r| Some(r.lo) != r.hi),
+            Atom::Axis(a) => self.value(*a).is_none(),
             _ => false,
         });
         if plain {
@@ -225,9 +230,9 @@ impl<'k> Scope<'k> {
         let mut out = Index::constant(index.offset().clone());
         for (atom, c) in index.terms() {
             match atom {
-                Atom::Axis(a) => match self.range(*a) {
-                    Some(r) if Some(r.lo) == r.hi => out.add_constant(c.clone() * r.lo),
-                    _ => out.add_term(atom.clone(), c.clone()),
+                Atom::Axis(a) => match self.value(*a) {
+                    Some(value) => out.add_constant(c.clone() * value),
+                    None => out.add_term(atom.clone(), c.clone()),
                 },
                 Atom::Div(i, d) => self.add_quotient(&mut out, &self.simplify(i), d, c),
                 Atom::Mod(i, d) => out.add_scaled(&self.remainder(&self.simplify(i), d), c),
@@ -340,12 +345,16 @@ impl<'k> Scope<'k> {
 
     /// Whether a condition holds here, by intervals alone.
     pub fn holds(&self, condition: &Condition) -> Truth {
-        let index = self.kernel.resolve(&condition.index);
+        self.holds_of(&self.kernel.resolve(&condition.index), &condition.end)
+    }
+
+    /// Whether `0 <= index < end`, for an index over the axes that loops run over.
+    pub fn holds_of(&self, index: &Index, end: &Dim) -> Truth {
         // Intervals of sums of axes are what they are.
         if index.terms().iter().all(|(atom, _)| matches!(atom, Atom::Axis(_))) {
-            return self.within(&index, &condition.end);
+            return self.within(index, end);
         }
-        self.within(&self.simplify(&index), &condition.end)
+        self.within(&self.simplify(index), end)
     }
 }
 

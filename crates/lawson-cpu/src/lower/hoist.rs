@@ -1,6 +1,6 @@
 //! Where a value is computed and what it is known by: dependences of expressions, the outermost loop that they allow, keys.
 
-use super::hash::{Hash128, Key, mix_index};
+use super::hash::{Hash128, Key, mix_atom, mix_dim, mix_index};
 use super::{Lowering, VectorLoop};
 use lawson_kernel::{AccId, Atom, AxisId, BufferId, Condition, Expr, ExprId, For, Index, Node, Scope, Truth};
 use std::collections::HashSet;
@@ -206,47 +206,48 @@ impl<'k> Lowering<'k> {
         inside
     }
 
-    /// Where a load lies at this point, in elements.
-    pub(super) fn offset_of(&self, load: ExprId) -> Option<Index> {
+    /// Gives `f` the offset of a load, as simple as it is at all points of the stage, which is worked out once.
+    fn with_offset<T>(&self, load: ExprId, f: impl FnOnce(&Index) -> T) -> Option<T> {
         let offset = self.depends[load.0 as usize].offset.as_ref()?;
-        let Some(around) = &self.around else { return Some(self.scope.simplify(offset)) };
+        let Some(around) = &self.around else { return Some(f(offset)) };
         let mut simpler = self.simpler.borrow_mut();
-        let common = simpler.entry(load).or_insert_with(|| around.simplify(offset));
-        Some(self.scope.simplify(common))
+        Some(f(simpler.entry(load).or_insert_with(|| around.simplify(offset))))
     }
 
-    /// Mixes where a load lies at this point. What all points have in common is worked out once; of a sum of axes, only the number
-    /// that those with one value come to is new.
+    /// Where a load lies at this point, in elements.
+    pub(super) fn offset_of(&self, load: ExprId) -> Option<Index> {
+        self.with_offset(load, |common| self.scope.simplify(common))
+    }
+
+    /// Mixes where a load lies at this point. Of a sum of axes, only the number that those with one value come to is new, and
+    /// no index is written down.
     pub(super) fn mix_offset(&self, h: &mut Hash128, load: ExprId) -> Option<()> {
-        let offset = self.depends[load.0 as usize].offset.as_ref()?;
-        let Some(around) = &self.around else {
-            mix_index(h, &self.scope.simplify(offset));
-            return Some(());
-        };
-        let mut simpler = self.simpler.borrow_mut();
-        let common = simpler.entry(load).or_insert_with(|| around.simplify(offset));
-        let mut number = common.offset().as_const();
-        let plain = common.terms().iter().all(|(a, c)| matches!(a, Atom::Axis(_)) && c.as_const().is_some());
-        if !plain || number.is_none() {
-            h.mix(1);
-            mix_index(h, &self.scope.simplify(common));
-            return Some(());
-        }
-        h.mix(2);
-        for (atom, c) in common.terms() {
-            let (Atom::Axis(a), Some(c)) = (atom, c.as_const()) else { continue };
-            match self.scope.range(*a) {
-                Some(r) if Some(r.lo) == r.hi => {
-                    number = number.and_then(|n| n.checked_add(c.checked_mul(r.lo)?));
+        self.with_offset(load, |common| match self.plain_offset(common) {
+            Some(number) => {
+                h.mix(2);
+                for (atom, c) in common.terms() {
+                    if let Atom::Axis(a) = atom
+                        && self.scope.value(*a).is_none()
+                    {
+                        mix_atom(h, atom);
+                        mix_dim(h, c);
+                    }
                 }
-                _ => {
-                    h.mix(u64::from(a.0));
-                    h.mix(c as u64);
-                }
+                h.mix(number as u64);
             }
-        }
-        h.mix(number? as u64);
-        Some(())
+            None => {
+                h.mix(1);
+                mix_index(h, &self.scope.simplify(common));
+            }
+        })
+    }
+
+    /// Of a sum of axes, each times a number: its number, with those axes that have one value here.
+    fn plain_offset(&self, index: &Index) -> Option<i64> {
+        index.terms().iter().try_fold(index.offset().as_const()?, |sum, (atom, c)| {
+            let (Atom::Axis(a), Some(c)) = (atom, c.as_const()) else { return None };
+            self.scope.value(*a).map_or(Some(sum), |v| sum.checked_add(c.checked_mul(v)?))
+        })
     }
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.
@@ -259,10 +260,7 @@ impl<'k> Lowering<'k> {
         }
         let mut all = Truth::Always;
         for c in &self.depends[load.0 as usize].conditions {
-            // Intervals of sums of axes are what they are.
-            let plain = c.index.terms().iter().all(|(atom, _)| matches!(atom, Atom::Axis(_)));
-            let truth = if plain { self.scope.within(&c.index, &c.end) } else { self.scope.holds(c) };
-            match truth {
+            match self.scope.holds_of(&c.index, &c.end) {
                 Truth::Always => {}
                 Truth::Sometimes => all = Truth::Sometimes,
                 Truth::Never => {

@@ -14,11 +14,11 @@ use crate::schedule::{Directive, PackLayout, Tail, clip};
 use crate::tree::{AccId, AxisId, For, Kind, Node};
 
 /// Steps of a sum that are not counted when compiling.
-pub(super) const SOME_STEPS: i64 = 256;
+const SOME_STEPS: i64 = 256;
 /// Iterations of a loop around that are not counted when compiling, as shares of the team.
 const SOME_SHARES: i64 = 4;
 /// Panels of columns that are not counted when compiling.
-pub(super) const SOME_PANELS: i64 = 8;
+const SOME_PANELS: i64 = 8;
 /// Rows from which on copying a panel is paid back by reading it.
 const ROWS_WORTH_PACKING: i64 = 32;
 /// Steps of a sum that are unrolled so that a guard is decided for each alone.
@@ -66,6 +66,17 @@ impl<'k> Contraction<'k> {
     /// How many shares of the team the other loops give.
     pub(super) fn shares(&self) -> i64 {
         self.others().iter().map(|f| extent(f).unwrap_or(SOME_SHARES)).product::<i64>().max(1)
+    }
+
+    /// How many steps a sum has.
+    pub(super) fn steps(&self) -> i64 {
+        let steps = self.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS));
+        steps.fold(1, i64::saturating_mul)
+    }
+
+    /// How many panels of so many columns there are.
+    pub(super) fn panels(&self, width: i64) -> i64 {
+        extent(self.vector()).map_or(SOME_PANELS, |columns| (columns + width - 1) / width)
     }
 
     /// What is summed, innermost last: the axis along which an operand that does not move with the vector lies side by side.
@@ -345,9 +356,7 @@ impl<'k> Chooser<'k> {
         let names = |l: &[&For]| l.iter().map(|f| self.name(f)).collect::<Vec<String>>();
         // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
         // cache together, rows may be outermost.
-        let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
-        let panels = extent(v).map_or(SOME_PANELS, |c| (c + width - 1) / width);
-        let bytes = (steps * width * 4).saturating_mul(panels);
+        let bytes = c.steps().saturating_mul(width * 4).saturating_mul(c.panels(width));
         // Where nothing stays in the last cache, rows of a block do while the panels go by: they are fewer bytes than the panels
         // would see go by of rows.
         let rows_first = cut.blocks.is_some() && self.exceeds_last_cache(c);

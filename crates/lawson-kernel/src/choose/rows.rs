@@ -3,7 +3,7 @@
 //! In: the nest, its tile, and what the caches hold. Out: the loop over rows, cut where that gives the team shares or keeps rows,
 //! or outputs, in a cache.
 
-use super::contraction::{Contraction, Guarded, Packed, SOME_PANELS, SOME_STEPS};
+use super::contraction::{Contraction, Guarded, Packed};
 use super::tile::{ENOUGH_SHARES, Tile, WIDEST};
 use super::{Chooser, Position, extent};
 use crate::buffer::BufferId;
@@ -30,7 +30,7 @@ impl<'k> Chooser<'k> {
     ) -> (Option<String>, Option<String>) {
         let Some(row) = c.row() else { return (None, None) };
         let (name, count) = (self.name(row), extent(row));
-        let shares = self.panels(c, tile) * c.shares();
+        let shares = c.panels(tile.vectors * self.machine.lanes) * c.shares();
         let uneven = count.is_some_and(|c| c % tile.rows != 0);
         let lines = self.writes_parts_of_lines(c);
         if c.position != Position::Root
@@ -95,13 +95,6 @@ impl<'k> Chooser<'k> {
 
     /// How many rows of the operand that moves with them are a small part of the last cache.
     fn rows_in_last_cache(&self, c: &Contraction<'k>) -> i64 {
-        let steps: i64 = c.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).product();
-        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / (4 * steps).max(1)
-    }
-
-    /// How many panels a nest has.
-    pub(super) fn panels(&self, c: &Contraction<'k>, tile: Tile) -> i64 {
-        let width = tile.vectors * self.machine.lanes;
-        extent(c.vector()).map_or(SOME_PANELS, |c| (c + width - 1) / width)
+        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / c.steps().saturating_mul(4).max(1)
     }
 }

@@ -21,8 +21,6 @@ pub(super) struct Tile {
 pub(super) const SOME_ROWS: i64 = 1024;
 /// Vectors along columns that are not counted when compiling.
 const SOME_VECTORS: i64 = 64;
-/// Steps of a sum whose length is not known when compiling.
-const SOME_DEPTH: i64 = 256;
 /// Shares of the team from which on there are enough: rows need not be divided among its members too.
 pub(super) const ENOUGH_SHARES: i64 = 8;
 /// The widest and the highest tile that is looked at; beyond them, registers run out in any shape that is good.
@@ -86,7 +84,7 @@ impl Demand {
             by_both: 0,
             shares,
             blocked,
-            depth: c.summed.iter().map(|f| extent(f).unwrap_or(SOME_DEPTH)).product(),
+            depth: c.steps(),
         };
         for a in &c.reads {
             let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod block;
+mod choose;
 mod kernels;
 mod random;
 mod run;

@@ -1,12 +1,6 @@
 //! The default schedule of matrix products: it is proven, computes the same bits, and keeps masks out of whole panels.
 
-#![allow(clippy::unwrap_used)]
-
-#[allow(dead_code)]
-#[path = "schedule/kernels.rs"]
-mod kernels;
-
-use kernels::matmul;
+use crate::kernels::matmul;
 use lawson_graph::random::Rng;
 use lawson_graph::{Dim, Symbol};
 use lawson_kernel::choose::{Freedom, choose};
