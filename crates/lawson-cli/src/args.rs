@@ -137,7 +137,7 @@ pub struct ShowArgs {
     /// Print all elements of all constants.
     #[arg(long, conflicts_with_all = ["kernels", "plan", "dump_asm"])]
     pub full: bool,
-    /// Print instead the kernels that the CPU target makes of the graph, each with its schedule and its spills.
+    /// Print instead the kernels that the CPU target makes of the graph, each with its schedule, or why it has none, and its spills.
     #[arg(long)]
     pub kernels: bool,
     /// Print instead the plan: buffers, and steps with the barriers between them. Where every symbol is bound, also where
