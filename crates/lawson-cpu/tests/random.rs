@@ -9,14 +9,15 @@ use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
 use lawson_cpu::{Listing, emit};
 use lawson_graph::random::{Dtypes, Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
-use lawson_graph::{Bindings, Error, Graph, HostTensor, Type, Value, ValueId, interp};
+use lawson_graph::{Bindings, Def, Error, Graph, HostTensor, Op, Type, Value, ValueId, interp};
 use lawson_kernel::choose::{Freedom, choose};
-use lawson_kernel::compile::compile;
-use lawson_kernel::eval;
+use lawson_kernel::compile::{compile, compile_in};
+use lawson_kernel::layout::Orders;
 use lawson_kernel::lower::{Step, run_steps, steps};
 use lawson_kernel::machine::Machine;
 use lawson_kernel::partition::partition;
 use lawson_kernel::verify::verify;
+use lawson_kernel::{Plan, eval};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -98,7 +99,7 @@ fn a_kernel_a_node() {
 
 /// Prints the kernels of a graph that are not accepted.
 fn tell_kernels(graph: &Graph) {
-    for part in partition(graph).into_iter().flatten() {
+    for part in partition(graph, &Orders::default()).into_iter().flatten() {
         let mut kernel = part.lowered.kernel;
         let choice = choose(&mut kernel, &Machine::default(), &Freedom::default());
         if let (Ok(choice), Err(e)) = (choice, verify(&kernel)) {
@@ -109,8 +110,11 @@ fn tell_kernels(graph: &Graph) {
 
 /// Runs a graph as a plan.
 fn run(case: &Case, threads: usize) -> Result<Vec<Value>, Error> {
+    run_plan(case, compile(&case.graph, &Machine::default())?, threads)
+}
+
+fn run_plan(case: &Case, plan: Plan, threads: usize) -> Result<Vec<Value>, Error> {
     let graph = &case.graph;
-    let plan = compile(graph, &Machine::default())?;
     let team = Team::new(threads).unwrap();
     let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team)?);
     let mut instance = executable.instance(&case.bindings, &team)?;
@@ -153,4 +157,29 @@ fn whole_graphs_at_any_number_of_threads() {
     });
     println!("{ran} graphs ran");
     assert!(ran > 0);
+}
+
+#[test]
+fn values_may_lie_in_any_order() {
+    let shape = GraphShape { control: false, dtypes: Dtypes::Basic, ..GraphShape::default() };
+    let mut moved = 0;
+    each_seed(200, |seed| {
+        let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
+        let Some(case) = with_kernels(graph).and_then(|g| case(g, seed)) else { return Ok(()) };
+        let (mut orders, mut rng) = (Orders::default(), Rng::new(seed));
+        for v in (0..case.graph.values().len()).map(ValueId::new) {
+            let between = matches!(case.graph.value(v).def, Def::Node(n, _) if !matches!(case.graph.node(n).op, Op::Constant(_)))
+                && !case.graph.outputs().iter().any(|o| o.value == v);
+            let Some(ty) = case.graph.ty(v).as_tensor().filter(|t| between && t.rank() > 1) else { continue };
+            let mut order: Vec<usize> = (0..ty.rank()).collect();
+            (1..order.len()).rev().for_each(|d| order.swap(d, rng.below(d + 1)));
+            orders.set(v, order);
+            moved += 1;
+        }
+        let plan = compile_in(&case.graph, &orders, &Machine::default());
+        let results = plan.and_then(|plan| run_plan(&case, plan, 2));
+        case.compare(&results.map_err(|e| format!("{e}\n{}", case.graph))?)
+    });
+    println!("{moved} values were moved");
+    assert!(moved > 100);
 }

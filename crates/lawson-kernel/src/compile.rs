@@ -7,6 +7,7 @@
 use crate::buffer::{BufferId, Layout};
 use crate::build::{for_each, store};
 use crate::choose::{Freedom, choose};
+use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::Machine;
 use crate::partition::partition;
@@ -19,8 +20,13 @@ use std::collections::HashMap;
 
 /// The plan of a graph, whose only composites may be those that [`partition`] takes.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
+    compile_in(graph, &orders(graph, machine), machine)
+}
+
+/// The plan of a graph whose values between kernels lie in these orders.
+pub fn compile_in(graph: &Graph, orders: &Orders, machine: &Machine) -> Result<Plan> {
     // First, so that an operator that makes no tensor is named.
-    let parts = partition(graph)?;
+    let parts = partition(graph, orders)?;
     check_ports(graph)?;
     plan(graph, parts.into_iter().map(|p| p.lowered), machine)
 }

@@ -6,8 +6,9 @@
 //! of lowering itself. Attention is taken where it is still a composite; chains of layers over common rows are never joined here,
 //! though lowering makes one kernel of them when given such a group.
 
-use crate::group::Group;
-use crate::lower::{Blocks, Lowered, attention, lower};
+use crate::group::{Group, Refused};
+use crate::layout::Orders;
+use crate::lower::{Blocks, Lowered, Options, attention, lower_with};
 use lawson_graph::{Def, Graph, NodeId, Op, ValueId};
 use std::collections::{HashMap, HashSet};
 
@@ -48,6 +49,7 @@ pub struct Part {
 
 struct Parts<'g> {
     graph: &'g Graph,
+    orders: &'g Orders,
     /// The group of each node, by number; constants and what is free have none.
     of: Vec<Option<usize>>,
     members: Vec<Vec<NodeId>>,
@@ -57,9 +59,10 @@ struct Parts<'g> {
     free: Vec<bool>,
 }
 
-/// The groups of a graph, in an order in which they can run. Of composites only `attention` is taken.
-pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
-    let mut p = Parts::new(graph);
+/// The groups of a graph, in an order in which they can run, for values that lie in these orders. Of composites only
+/// `attention` is taken.
+pub fn partition(graph: &Graph, orders: &Orders) -> lawson_graph::Result<Vec<Part>> {
+    let mut p = Parts::new(graph, orders);
     let live = live(graph);
     for n in graph.node_ids() {
         let constant = matches!(graph.node(n).op, Op::Constant(_));
@@ -79,7 +82,7 @@ pub fn partition(graph: &Graph) -> lawson_graph::Result<Vec<Part>> {
             let mut nodes = p.members[a].clone();
             nodes.extend(&p.members[b]);
             let group = p.group(&nodes);
-            if let Ok(l) = lower(graph, &group) {
+            if let Ok(l) = p.lower(&group) {
                 p.join(a, b);
                 lowered.remove(&a);
                 lowered.insert(b, l);
@@ -104,7 +107,7 @@ fn live(graph: &Graph) -> HashSet<NodeId> {
 }
 
 impl<'g> Parts<'g> {
-    fn new(graph: &'g Graph) -> Parts<'g> {
+    fn new(graph: &'g Graph, orders: &'g Orders) -> Parts<'g> {
         let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.values().len()];
         let mut free = vec![false; graph.nodes().len()];
         let mut returned = vec![false; graph.values().len()];
@@ -125,7 +128,11 @@ impl<'g> Parts<'g> {
                 && node.inputs.iter().all(number)
                 && node.outputs.iter().all(|v| !returned[v.index()]);
         }
-        Parts { graph, of: vec![None; graph.nodes().len()], members: Vec::new(), users, free }
+        Parts { graph, orders, of: vec![None; graph.nodes().len()], members: Vec::new(), users, free }
+    }
+
+    fn lower(&self, group: &Group) -> std::result::Result<Lowered, Refused> {
+        lower_with(self.graph, group, &Options { orders: Some(self.orders), ..Options::default() })
     }
 
     /// The group of some nodes, with what is free to them.
@@ -264,7 +271,7 @@ impl<'g> Parts<'g> {
                     Some(l) => l,
                     None => match group.nodes.as_slice() {
                         [n] if self.graph.node(*n).op.is_composite() => attention(self.graph, *n, ATTENTION)?,
-                        _ => lower(self.graph, &group)?,
+                        _ => self.lower(&group)?,
                     },
                 };
                 done.insert(g);

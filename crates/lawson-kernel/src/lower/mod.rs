@@ -34,13 +34,14 @@ pub use collapse::collapse;
 pub use steps::{Step, run_steps, steps};
 
 use crate::group::{Group, Refused};
+use crate::layout::Orders;
 use crate::tree::Kernel;
 use lawson_graph::{Graph, HostTensor, Op, ValueId};
 
 /// A kernel and the values that its buffers stand for.
 ///
-/// The kernel's buffers are the inputs, the outputs, then scratch. Each is row-major; dimensions of a buffer may be those of
-/// the value's type joined where the kernel's loops are.
+/// The kernel's buffers are the inputs, the outputs, then scratch. Each is row-major; dimensions of a buffer are those of
+/// the value's type in the order in which it lies ([`Options::orders`]), and may be joined where the kernel's loops are.
 #[derive(Clone, Debug)]
 pub struct Lowered {
     /// The kernel.
@@ -52,10 +53,12 @@ pub struct Lowered {
 }
 
 /// Choices that lowering leaves to its caller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Options<'o> {
     /// How rows are gone through.
     pub rows: Rows,
+    /// In which order the dimensions of values lie, if not that of their types.
+    pub orders: Option<&'o Orders>,
 }
 
 /// How the rows of outputs (their axes but the last) are gone through.
@@ -102,7 +105,7 @@ pub fn lower(graph: &Graph, group: &Group) -> Result<Lowered, Refused> {
 }
 
 /// The kernel of a group, with choices.
-pub fn lower_with(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
+pub fn lower_with(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     let mut lowered = nest::lower(graph, group, options)?;
     share::share_scratch(&mut lowered.kernel);
     flatten::flatten(&mut lowered.kernel);

@@ -1,37 +1,41 @@
 //! The nest of a group: loops over the elements of its outputs, with everything that they need inside.
 
 use super::pattern::Patterns;
-use super::walk::{Purpose, Walk, name_of};
+use super::walk::{Purpose, Source, Walk, name_of};
 use super::{Lowered, Options, Rows};
 use crate::buffer::Role;
 use crate::build::store;
 use crate::group::{Group, Refused};
 use crate::index::Index;
+use crate::layout::Orders;
 use crate::tree::{For, Kernel, Kind, Node as Tree};
-use lawson_graph::{Dim, Graph, ValueId};
+use lawson_graph::{Dim, Graph};
 
-pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<Lowered, Refused> {
+pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     if group.outputs.is_empty() {
         return Err(Refused::Size { nodes: 0 });
     }
     let mut walk = Walk::new(graph, &group.nodes, Patterns::find(graph, group));
+    let as_typed = Orders::default();
+    let orders = options.orders.unwrap_or(&as_typed);
     let inputs = group.inputs(graph);
     for v in &inputs {
         let ty = walk.ty(*v)?;
-        let buffer = walk.kernel.input(&name_of(graph, *v), ty.dtype, &ty.shape);
-        walk.buffers.insert(*v, buffer);
+        let buffer = walk.kernel.input(&name_of(graph, *v), ty.dtype, &orders.stored(*v, &ty.shape));
+        let order = orders.order(*v).map(<[usize]>::to_vec);
+        walk.buffers.insert(*v, Source { buffer, order });
     }
     let mut outputs = Vec::with_capacity(group.outputs.len());
     for v in &group.outputs {
         let ty = walk.ty(*v)?;
-        outputs.push((*v, walk.kernel.output(&name_of(graph, *v), ty.dtype, &ty.shape)));
+        let dims = orders.stored(*v, &ty.shape);
+        let buffer = walk.kernel.output(&name_of(graph, *v), ty.dtype, &dims);
+        outputs.push((*v, buffer, dims));
     }
     // The output with the most axes has the loops; the others fit into the outermost of them.
-    let axes_of = |v: ValueId| walk.ty(v).map(|t| t.shape.iter().filter(|d| !d.is(1)).cloned().collect());
-    let mut order: Vec<(Vec<Dim>, usize)> = Vec::new();
-    for (i, (v, _)) in outputs.iter().enumerate() {
-        order.push((axes_of(*v)?, i));
-    }
+    let many = |dims: &[Dim]| dims.iter().filter(|d| !d.is(1)).cloned().collect();
+    let mut order: Vec<(Vec<Dim>, usize)> =
+        outputs.iter().enumerate().map(|(i, (_, _, dims))| (many(dims), i)).collect();
     order.sort_by_key(|(dims, i)| (dims.len(), *i));
     let Some((dims, widest)) = order.last().cloned() else { return Err(Refused::Size { nodes: 0 }) };
     for (own, i) in &order {
@@ -45,16 +49,17 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options) -> Result<L
     let mut rest = order.iter().peekable();
     loop {
         while let Some((_, i)) = rest.next_if(|(own, _)| own.len() == axes.len()) {
-            let (v, buffer) = outputs[*i];
+            let (v, buffer, ref dims) = outputs[*i];
             let mut next = axes.iter();
             let at = |d: &Dim| match d.is(1) {
                 true => Index::from(0),
                 false => next.next().cloned().unwrap_or_else(|| Index::from(0)),
             };
-            let index: Vec<Index> = walk.ty(v)?.shape.iter().map(at).collect();
+            let place: Vec<Index> = dims.iter().map(at).collect();
+            let index = orders.by_dim(v, &place);
             walk.prepare(v, &index)?;
-            let value = walk.value(v, index.clone(), &[])?;
-            walk.put(store(buffer, index, value));
+            let value = walk.value(v, index, &[])?;
+            walk.put(store(buffer, place, value));
         }
         let Some(dim) = dims.get(axes.len()) else { break };
         let is_last_row = axes.len() + 2 == dims.len();

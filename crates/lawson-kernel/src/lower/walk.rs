@@ -64,6 +64,13 @@ pub(super) enum KeptDim {
     From(Index),
 }
 
+/// Where a value from outside is read.
+pub(super) struct Source {
+    pub(super) buffer: BufferId,
+    /// The order in which its dimensions lie there, if it is not that of its type.
+    pub(super) order: Option<Vec<usize>>,
+}
+
 pub(super) struct Walk<'g> {
     pub(super) graph: &'g Graph,
     pub(super) inside: HashSet<NodeId>,
@@ -71,7 +78,7 @@ pub(super) struct Walk<'g> {
     /// A kernel of axes alone, to reason about while the other one grows.
     space: Kernel,
     pub(super) frames: Vec<Frame>,
-    pub(super) buffers: HashMap<ValueId, BufferId>,
+    pub(super) buffers: HashMap<ValueId, Source>,
     pub(super) kept: HashMap<ValueId, Vec<Kept>>,
     /// What is kept in the loop over an axis that is still open.
     pub(super) pending: Vec<(AxisId, ValueId, Kept)>,
@@ -307,7 +314,12 @@ impl<'g> Walk<'g> {
         }
         let Some(node) = self.node(v).filter(|n| !matches!(n.op, Op::Constant(_))) else {
             let missing = || Refused::DType { value: self.graph.value_name(v), ty: ty.to_string() };
-            let buffer = *self.buffers.get(&v).ok_or_else(missing)?;
+            let source = self.buffers.get(&v).ok_or_else(missing)?;
+            let index = match &source.order {
+                Some(order) => order.iter().map(|d| index[*d].clone()).collect(),
+                None => index,
+            };
+            let buffer = source.buffer;
             return Ok(self.load(buffer, index, given));
         };
         if let Some(id) = self.load_kept(v, &index, given) {

@@ -112,6 +112,7 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
             let group = Group { nodes, outputs: vec![*v] };
             let options = lower::Options {
                 rows: if rng.one_in(2) { lower::Rows::Each } else { lower::Rows::Blocks(rng.between(1, 4)) },
+                ..lower::Options::default()
             };
             let lowered = match lower::lower_with(&graph, &group, &options) {
                 Ok(lowered) => lowered,

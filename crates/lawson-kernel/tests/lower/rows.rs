@@ -126,7 +126,7 @@ fn chain(layers: usize, rows: &str) -> String {
 #[test]
 fn a_chain_of_layers_goes_back_and_forth_between_two_blocks_of_scratch() {
     let graph = primitives(&chain(5, "11"));
-    let lowered = lower_whole(&graph, &Options { rows: Rows::Blocks(4) });
+    let lowered = lower_whole(&graph, &Options { rows: Rows::Blocks(4), ..Options::default() });
     let k = &lowered.kernel;
     check(&graph, &lowered, &[], Elements::Tame, 1.0);
     let [Node::For(blocks)] = k.body.as_slice() else { panic!("one loop over blocks") };
@@ -139,7 +139,7 @@ fn a_chain_of_layers_goes_back_and_forth_between_two_blocks_of_scratch() {
 fn a_chain_of_layers_of_any_number_of_rows() {
     let graph = primitives(&chain(3, "N"));
     for rows in [Rows::Each, Rows::Blocks(3), Rows::Blocks(8)] {
-        let lowered = lower_whole(&graph, &Options { rows });
+        let lowered = lower_whole(&graph, &Options { rows, ..Options::default() });
         for n in [0, 1, 3, 7, 8] {
             check(&graph, &lowered, &[("N", n)], Elements::Tame, 1.0);
         }

@@ -19,7 +19,7 @@ pub fn as_written(text: &str) -> Graph {
 }
 
 /// The kernel of a whole graph.
-pub fn lower_whole(graph: &Graph, options: &Options) -> Lowered {
+pub fn lower_whole(graph: &Graph, options: &Options<'_>) -> Lowered {
     let group = Group::whole(graph).unwrap();
     lower_with(graph, &group, options).unwrap_or_else(|e| panic!("{e}\n{graph}"))
 }

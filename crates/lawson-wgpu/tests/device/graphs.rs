@@ -16,7 +16,8 @@ fn parse(text: &str) -> Graph {
 fn lowered(text: &str, rows: Rows) -> (Graph, Lowered) {
     let graph = Pipeline::standard().run(&parse(text)).unwrap();
     let group = Group::whole(&graph).unwrap();
-    let lowered = lower_with(&graph, &group, &Options { rows }).unwrap_or_else(|e| panic!("{e}\n{graph}"));
+    let lowered = lower_with(&graph, &group, &Options { rows, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{e}\n{graph}"));
     (graph, lowered)
 }
 
