@@ -135,7 +135,7 @@ pub struct ShowArgs {
     #[arg(long, value_name = "NAME=NUMBER")]
     pub bind: Vec<Bind>,
     /// Print all elements of all constants.
-    #[arg(long, conflicts_with_all = ["kernels", "plan", "dump_asm"])]
+    #[arg(long, conflicts_with_all = ["kernels", "plan", "refused", "dump_asm"])]
     pub full: bool,
     /// Print instead the kernels that the CPU target makes of the graph, each with its schedule, or why it has none, and its spills.
     #[arg(long)]
@@ -144,6 +144,9 @@ pub struct ShowArgs {
     /// buffers lie in the arena.
     #[arg(long)]
     pub plan: bool,
+    /// Print instead which kernels were not made one, why, and what was predicted for both ways.
+    #[arg(long)]
+    pub refused: bool,
     /// Print instead the machine code of each kernel, with its tree as comments.
     #[arg(long)]
     pub dump_asm: bool,

@@ -368,6 +368,29 @@ fn run_says_how_long_it_took_where_that_is_asked() {
 }
 
 #[test]
+fn show_says_what_was_not_fused_and_why() {
+    let folder = Folder::new();
+    folder.file(
+        "m.law",
+        "lawson 1
+         graph @m(%x: f32[64, 64], %w: f32[64, 64]) -> (y: f32[64, 64]) {
+           %e = exp %x
+           %y = contract %e, %w {batch = [], sum = [[1, 0]]}
+           return %y
+         }",
+    );
+    let text = fine(&folder.run(&["show", "m.law", "--refused"]));
+    assert!(text.contains("%e is written for the kernel of %y"), "{text}");
+    assert!(text.contains("predicted: apart"), "{text}");
+    let report = json(&folder.run(&["show", "m.law", "--refused", "--json"]));
+    let refused = &report["refused"][0];
+    assert_eq!(refused["value"], "e");
+    assert!(refused["apart_seconds"].as_f64() < refused["together_seconds"].as_f64(), "{refused}");
+    folder.file("one.law", "lawson 1 graph @f(%x: f32[N]) -> (y: f32[N]) { %y = exp %x return %y }");
+    assert!(fine(&folder.run(&["show", "one.law", "--refused"])).contains("nothing was refused"));
+}
+
+#[test]
 fn show_prints_kernels_that_can_be_read_back() {
     let folder = Folder::new();
     folder.file("m.law", MLP);

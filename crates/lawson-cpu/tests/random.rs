@@ -99,7 +99,7 @@ fn a_kernel_a_node() {
 
 /// Prints the kernels of a graph that are not accepted.
 fn tell_kernels(graph: &Graph) {
-    for part in partition(graph, &Orders::default()).into_iter().flatten() {
+    for part in partition(graph, &Orders::default(), &Machine::default()).into_iter().flat_map(|p| p.parts) {
         let mut kernel = part.lowered.kernel;
         let choice = choose(&mut kernel, &Machine::default(), &Freedom::default());
         if let (Ok(choice), Err(e)) = (choice, verify(&kernel)) {

@@ -12,6 +12,7 @@ use lawson_cpu::{Listing, emit};
 use lawson_graph::random::Rng;
 use lawson_graph::{DType, Graph, Symbol};
 use lawson_kernel::layout::Orders;
+use lawson_kernel::machine::Machine;
 use lawson_kernel::partition::partition;
 use lawson_kernel::schedule::{Directive, PackLayout, Schedule, Tail};
 use lawson_kernel::verify::verify;
@@ -335,7 +336,7 @@ fn any_legal_schedule_computes_the_same() {
     for (n, text) in GRAPHS.into_iter().chain(INEXACT).enumerate() {
         let graph = Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let graph = lawson_opt::Pipeline::standard().run(&graph).unwrap();
-        let parts = partition(&graph, &Orders::default()).unwrap().into_iter();
+        let parts = partition(&graph, &Orders::default(), &Machine::default()).unwrap().parts.into_iter();
         kernels.extend(parts.map(|p| (p.lowered.kernel, n < GRAPHS.len())));
     }
     let mut done = [0; 5];

@@ -10,7 +10,7 @@ use crate::choose::{Freedom, choose};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::Machine;
-use crate::partition::partition;
+use crate::partition::{Partition, partition};
 use crate::plan::{Place, Plan, PlanBuffer, Slot};
 use crate::tree::Kernel;
 use crate::verify::verify;
@@ -26,9 +26,11 @@ pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
 /// The plan of a graph whose values between kernels lie in these orders.
 pub fn compile_in(graph: &Graph, orders: &Orders, machine: &Machine) -> Result<Plan> {
     // First, so that an operator that makes no tensor is named.
-    let parts = partition(graph, orders)?;
+    let Partition { parts, refused } = partition(graph, orders, machine)?;
     check_ports(graph)?;
-    plan(graph, parts.into_iter().map(|p| p.lowered), machine)
+    let mut plan = plan(graph, parts.into_iter().map(|p| p.lowered), machine)?;
+    plan.refused = refused;
+    Ok(plan)
 }
 
 /// Refuses graphs whose inputs and outputs are not all tensors: buffers hold nothing else.

@@ -60,6 +60,20 @@ pub enum Refused {
         /// How many nodes.
         nodes: usize,
     },
+    /// One of two groups is a composite, or not computed by loops.
+    Alone,
+    /// Both have products, or share only an operand of products: a kernel has the tile of one.
+    Products,
+    /// Rows that are reduced beside products, whose tiles run across rows.
+    Rows,
+    /// A view that the product reading it has as index arithmetic.
+    View,
+    /// Together they are not predicted to take less time than apart.
+    NoGain,
+    /// Together, sums would be computed again and again in loops that they do not depend on.
+    Again,
+    /// Together they would wait for a group that waits for them.
+    Waits,
     /// A pattern was expected that is not there.
     Pattern {
         /// Which.
@@ -136,6 +150,13 @@ impl fmt::Display for Refused {
             Refused::Size { nodes } => {
                 write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")
             }
+            Refused::Alone => write!(f, "one of them is not computed by loops over elements"),
+            Refused::Products => write!(f, "a kernel has the tile of one product"),
+            Refused::Rows => write!(f, "rows are reduced whole, and the tile of a product runs across rows"),
+            Refused::View => write!(f, "the view is index arithmetic of the product that reads it"),
+            Refused::NoGain => write!(f, "together they would not take less time"),
+            Refused::Again => write!(f, "sums would be computed again in loops that they do not depend on"),
+            Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Pattern { expected, found } => write!(f, "expected {expected}, found {found}"),
         }
     }

@@ -10,6 +10,7 @@ pub use text::PlanText;
 
 use crate::buffer::{BufferId, Layout, Role};
 use crate::pack::Packing;
+use crate::partition::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Kernel;
 use lawson_graph::{Bindings, Code, Dim, Error, Facts, HostTensor, Result};
@@ -34,6 +35,8 @@ pub struct Plan {
     pub buffers: Vec<PlanBuffer>,
     /// What happens, in order.
     pub steps: Vec<Step>,
+    /// Which kernels were not made one, and why.
+    pub refused: Vec<Refusal>,
 }
 
 /// A buffer of a plan.

@@ -1,4 +1,4 @@
-//! `lawson show --kernels`, `--plan`, `--dump-asm`: what the CPU target makes of a graph. Nothing is run, so that this works on
+//! `lawson show --kernels`, `--plan`, `--refused`, `--dump-asm`: what the CPU target makes of a graph. Nothing is run, so that this works on
 //! machines that could not.
 //!
 //! Comes in: a graph before the passes. Goes out: kernels in their text form, under comments that say which steps launch
@@ -9,6 +9,7 @@ use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, Unsupported, emit, plan};
 use lawson::graph::{Bindings, Dim, Graph};
+use lawson::kernel::partition::Refusal;
 use lawson::kernel::{Barrier, Bound, Plan};
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
@@ -24,6 +25,9 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         if args.plan {
             report["plan"] = plan_json(&plan, bound.as_ref());
         }
+        if args.refused {
+            report["refused"] = plan.refused.iter().map(|r| refusal_json(&graph, r)).collect();
+        }
         if args.kernels || args.dump_asm {
             report["kernels"] =
                 code.iter().enumerate().map(|(n, c)| kernel_json(&plan, n, c, args)).collect();
@@ -36,12 +40,47 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
             writeln!(out, "// with --bind for every symbol: sizes, and places in the arena")?;
         }
     }
+    if args.refused {
+        refusals(&graph, &plan, out)?;
+    }
     if args.kernels || args.dump_asm {
         for (n, code) in code.iter().enumerate() {
             kernel(&plan, n, code, args, out)?;
         }
     }
     Ok(())
+}
+
+/// Which kernels were not made one: the value between them, what reads it, why, and both predicted times.
+fn refusals(graph: &Graph, plan: &Plan, out: &mut dyn Write) -> Outcome {
+    if plan.refused.is_empty() {
+        return Ok(writeln!(out, "// nothing was refused: no kernel reads what another one writes")?);
+    }
+    for r in &plan.refused {
+        writeln!(
+            out,
+            "%{} is written for the kernel of %{}",
+            graph.value_name(r.value),
+            graph.value_name(r.reader)
+        )?;
+        writeln!(out, "  because {}", r.why)?;
+        writeln!(out, "  predicted: apart {}, together {}", seconds(r.apart), seconds(r.together))?;
+    }
+    Ok(())
+}
+
+fn seconds(s: f64) -> String {
+    if s < 1e-3 { format!("{:.2} µs", s * 1e6) } else { format!("{:.2} ms", s * 1e3) }
+}
+
+fn refusal_json(graph: &Graph, r: &Refusal) -> Json {
+    json!({
+        "value": graph.value_name(r.value),
+        "reader": graph.value_name(r.reader),
+        "why": r.why.to_string(),
+        "apart_seconds": r.apart,
+        "together_seconds": r.together,
+    })
 }
 
 /// Sizes and places, if the arguments give every symbol of the plan a value.

@@ -82,6 +82,19 @@ impl Lowered {
     }
 }
 
+/// Whether lowering computes an operator by loops over elements, whatever stands around it.
+pub fn takes(op: &Op) -> bool {
+    match op {
+        op if op.is_elementwise() => true,
+        Op::Iota(_) | Op::Dims(_) | Op::Constant(_) => true,
+        Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) | Op::Pad(_) | Op::Concat(_) => {
+            true
+        }
+        Op::Reduce(_) | Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => true,
+        _ => false,
+    }
+}
+
 /// The kernel of a group.
 ///
 /// ```

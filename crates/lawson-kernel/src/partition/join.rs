@@ -1,0 +1,462 @@
+//! Joining groups, those that gain most first.
+//!
+//! A candidate is a pair of groups with the time that joining them is predicted to save. The best one is looked at first: if nothing speaks
+//! against it, the two become one, and the candidates of that one are found anew. A group's borders and costs are kept up as it
+//! grows, so that looking at a candidate does not depend on how many nodes the groups have.
+
+use super::cost::{Costs, Parts};
+use super::order::Flow;
+use super::{Part, Partition, Refusal};
+use crate::group::{Group, Refused};
+use crate::layout::Orders;
+use crate::lower::{Blocks, Lowered, Options, attention, lower_with};
+use crate::machine::Machine;
+use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+/// Queries and keys that attention treats together: scores, queries and sums of a block stay in the second-level cache, and the
+/// sums are rescaled seldom.
+const ATTENTION: Blocks = Blocks { queries: 64, keys: 256 };
+
+/// The most nodes of a group: longer expressions gain nothing, and a kernel is compiled as one piece.
+const MOST_NODES: usize = 1000;
+
+/// A group as it grows.
+#[derive(Clone, Default)]
+struct Members {
+    nodes: Vec<NodeId>,
+    /// What it reads from memory and what others need of it, ascending.
+    inputs: Vec<ValueId>,
+    outputs: Vec<ValueId>,
+    /// Seconds of arithmetic.
+    computing: f64,
+    /// Contractions, convolutions and windows; reductions.
+    products: usize,
+    reductions: usize,
+    /// How often its accumulators step.
+    steps: f64,
+    /// Composites and what loops do not compute: never joined.
+    is_alone: bool,
+    /// Whether it only moves elements.
+    is_view: bool,
+    /// The least and greatest number of its nodes.
+    span: (usize, usize),
+    /// How often it was joined; candidates of an earlier state are void.
+    version: u32,
+}
+
+/// Two groups that may be joined, by numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Nanoseconds saved, the greatest first; then the first in the graph.
+    gain: u64,
+    place: Reverse<(usize, usize)>,
+    pair: (usize, usize),
+    versions: (u32, u32),
+}
+
+pub(super) struct Groups<'g> {
+    graph: &'g Graph,
+    orders: &'g Orders,
+    costs: Costs<'g>,
+    flow: Flow,
+    members: Vec<Members>,
+    /// The group of each node that has one.
+    of: Vec<Option<usize>>,
+    heap: BinaryHeap<Candidate>,
+    /// Kernels of groups as they are now.
+    lowered: HashMap<usize, Lowered>,
+    /// What lowering said of pairs.
+    refused: HashMap<(usize, usize), Refused>,
+}
+
+impl<'g> Groups<'g> {
+    pub(super) fn new(graph: &'g Graph, orders: &'g Orders, machine: &'g Machine) -> Groups<'g> {
+        let flow = Flow::new(graph);
+        let mut groups = Groups {
+            graph,
+            orders,
+            costs: Costs::new(graph, machine),
+            flow,
+            members: Vec::new(),
+            of: vec![None; graph.nodes().len()],
+            heap: BinaryHeap::new(),
+            lowered: HashMap::new(),
+            refused: HashMap::new(),
+        };
+        for n in graph.node_ids() {
+            let constant = matches!(graph.node(n).op, Op::Constant(_));
+            if groups.flow.live[n.index()] && !constant && !groups.flow.free[n.index()] {
+                groups.of[n.index()] = Some(groups.members.len());
+                let alone = groups.alone(n);
+                groups.members.push(alone);
+            }
+        }
+        groups
+    }
+
+    /// A group of one node.
+    fn alone(&self, n: NodeId) -> Members {
+        let node = self.graph.node(n);
+        let mut members = Members {
+            nodes: vec![n],
+            inputs: self.flow.sources[n.index()].clone(),
+            outputs: node.outputs.iter().copied().filter(|v| self.is_needed(*v, &[])).collect(),
+            computing: self.costs.computing[n.index()],
+            is_alone: !crate::lower::takes(&node.op),
+            is_view: matches!(node.op, Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)),
+            span: (n.index(), n.index()),
+            ..Members::default()
+        };
+        match node.op {
+            Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => members.products = 1,
+            Op::Reduce(_) => members.reductions = 1,
+            _ => return members,
+        }
+        members.steps = self.costs.products(node);
+        members
+    }
+
+    /// Whether somebody outside of these groups needs a value.
+    fn is_needed(&self, v: ValueId, groups: &[usize]) -> bool {
+        let outside = |n: &NodeId| self.of[n.index()].is_none_or(|g| !groups.contains(&g));
+        self.flow.returned[v.index()] || self.flow.readers[v.index()].iter().any(outside)
+    }
+
+    fn producer(&self, v: ValueId) -> Option<usize> {
+        match self.graph.value(v).def {
+            Def::Node(n, _) => self.of[n.index()],
+            Def::Input(_) => None,
+        }
+    }
+
+    /// What two groups would be as one.
+    fn joined(&self, a: usize, b: usize) -> Members {
+        let (x, y) = (&self.members[a], &self.members[b]);
+        let inside = |v: &ValueId| self.producer(*v).is_some_and(|g| g == a || g == b);
+        let merged = |p: &[ValueId], q: &[ValueId]| {
+            let mut all: Vec<ValueId> = p.iter().chain(q).copied().collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let mut inputs = merged(&x.inputs, &y.inputs);
+        inputs.retain(|v| !inside(v));
+        let mut outputs = merged(&x.outputs, &y.outputs);
+        outputs.retain(|v| self.is_needed(*v, &[a, b]));
+        Members {
+            nodes: Vec::new(),
+            inputs,
+            outputs,
+            computing: x.computing + y.computing + self.again(x, y),
+            products: x.products + y.products,
+            reductions: x.reductions + y.reductions,
+            steps: x.steps + y.steps,
+            is_alone: x.is_alone || y.is_alone,
+            is_view: x.is_view && y.is_view,
+            span: (x.span.0.min(y.span.0), x.span.1.max(y.span.1)),
+            version: x.version.max(y.version) + 1,
+        }
+    }
+
+    /// Seconds that a group takes more when a product that reads its results computes it: every element many times.
+    fn again(&self, a: &Members, b: &Members) -> f64 {
+        if b.products == 0 || a.computing == 0.0 {
+            return 0.0;
+        }
+        let nodes = b.nodes.iter().map(|n| self.graph.node(*n));
+        let products =
+            nodes.filter(|n| matches!(n.op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_)));
+        let times =
+            products.flat_map(|p| a.outputs.iter().map(|v| self.costs.times(p, *v))).fold(1.0, f64::max);
+        a.computing * (times - 1.0)
+    }
+
+    fn predicted(&self, m: &Members) -> f64 {
+        let moved = m.inputs.iter().chain(&m.outputs).map(|v| self.costs.moving[v.index()]).sum();
+        Parts { computing: m.computing, moving: moved }.seconds()
+    }
+
+    /// Joins whatever gains by it.
+    pub(super) fn join_all(&mut self) {
+        for g in 0..self.members.len() {
+            self.find_candidates(g, Found::AsReader);
+        }
+        while let Some(c) = self.heap.pop() {
+            let (a, b) = c.pair;
+            let current =
+                |g: usize, v: u32| !self.members[g].nodes.is_empty() && self.members[g].version == v;
+            if !current(a, c.versions.0) || !current(b, c.versions.1) {
+                continue;
+            }
+            if !self.is_convex(a, b) {
+                continue;
+            }
+            match self.may_lower(a, b) {
+                Ok(lowered) => self.join(a, b, lowered),
+                Err(why) => {
+                    self.refused.insert((a, b), why);
+                }
+            }
+        }
+    }
+
+    /// Finds the candidates of a group.
+    fn find_candidates(&mut self, g: usize, found: Found) {
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for v in &self.members[g].inputs {
+            pairs.extend(self.producer(*v).map(|a| (a, g)));
+            // Those who read the same value: the nearest before is enough, joining goes on from there.
+            let readers = self.flow.readers[v.index()].iter().filter_map(|n| self.of[n.index()]);
+            let mut before = None;
+            for r in readers {
+                if r == g {
+                    pairs.extend(before.map(|s| (s, g)));
+                } else if before == Some(g) {
+                    pairs.push((g, r));
+                }
+                before = Some(r);
+            }
+        }
+        if found == Found::BothWays {
+            for v in &self.members[g].outputs {
+                let readers = self.flow.readers[v.index()].iter().filter_map(|n| self.of[n.index()]);
+                pairs.extend(readers.map(|b| (g, b)));
+            }
+        }
+        pairs.retain(|(a, b)| a != b);
+        pairs.sort_unstable();
+        pairs.dedup();
+        for (a, b) in pairs {
+            let saved = match self.examine(a, b) {
+                Ok((apart, together)) => apart - together,
+                Err(_) => continue,
+            };
+            let (x, y) = (&self.members[a], &self.members[b]);
+            self.heap.push(Candidate {
+                gain: (saved * 1e12) as u64,
+                place: Reverse((x.span.0, y.span.0)),
+                pair: (a, b),
+                versions: (x.version, y.version),
+            });
+        }
+    }
+
+    /// The seconds that two groups are predicted to take apart and together, if together is less and no rule speaks
+    /// against it; lowering may yet.
+    fn examine(&self, a: usize, b: usize) -> Result<(f64, f64), Refused> {
+        let (x, y) = (&self.members[a], &self.members[b]);
+        if x.is_alone || y.is_alone {
+            return Err(Refused::Alone);
+        }
+        if x.nodes.len() + y.nodes.len() > MOST_NODES {
+            return Err(Refused::Size { nodes: x.nodes.len() + y.nodes.len() });
+        }
+        let feeds = x.outputs.iter().any(|v| y.inputs.binary_search(v).is_ok());
+        if x.products + y.products > 1 || (!feeds && x.products + y.products > 0) {
+            return Err(Refused::Products);
+        }
+        if x.products > 0 && y.reductions > 0 || (y.products > 0 && x.reductions > 0) {
+            return Err(Refused::Rows);
+        }
+        // A view of what one product makes for another belongs to the one that reads it: there it is index arithmetic.
+        if x.products > 0 && y.is_view && self.feeds_products(b) {
+            return Err(Refused::View);
+        }
+        let joined = self.joined(a, b);
+        self.one_space(&joined.outputs)?;
+        let (apart, together) = (self.predicted(x) + self.predicted(y), self.predicted(&joined));
+        if together >= apart {
+            return Err(Refused::NoGain);
+        }
+        Ok((apart, together))
+    }
+
+    /// Whether what a group computes is read, and only by products.
+    fn feeds_products(&self, g: usize) -> bool {
+        let mut readers =
+            self.members[g].outputs.iter().flat_map(|v| &self.flow.readers[v.index()]).peekable();
+        let is_product = |n: &NodeId| {
+            matches!(self.graph.node(*n).op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_))
+        };
+        readers.peek().is_some() && readers.all(is_product)
+    }
+
+    /// Refuses outputs that are not computed in the loops of the one with the most axes, as lowering would.
+    fn one_space(&self, outputs: &[ValueId]) -> Result<(), Refused> {
+        let dims = |v: ValueId| -> Vec<Dim> {
+            let shape = self.graph.ty(v).as_tensor().map(|t| self.orders.stored(v, &t.shape));
+            shape.into_iter().flatten().filter(|d| !d.is(1)).collect()
+        };
+        let Some((widest, most)) =
+            outputs.iter().map(|v| (*v, dims(*v))).max_by_key(|(v, d)| (d.len(), Reverse(*v)))
+        else {
+            return Ok(());
+        };
+        for v in outputs {
+            if dims(*v).iter().zip(&most).any(|(a, b)| a != b && !self.graph.facts().equal(a, b)) {
+                let shown = |v: ValueId| format!("`%{}: {}`", self.graph.value_name(v), self.graph.ty(v));
+                return Err(Refused::Spaces { first: shown(widest), other: shown(*v) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks lowering where there are accumulators: they may need scratch that cannot be, or would be computed again and again
+    /// in loops that they do not depend on.
+    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Lowered>, Refused> {
+        let (x, y) = (&self.members[a], &self.members[b]);
+        if x.products + x.reductions + y.products + y.reductions == 0 {
+            return Ok(None);
+        }
+        let mut nodes = x.nodes.clone();
+        nodes.extend(&y.nodes);
+        let mut joined = self.joined(a, b);
+        let lowered = self.lower(&nodes, &joined.outputs)?;
+        joined.computing += self.costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
+        if self.predicted(&joined) >= self.predicted(x) + self.predicted(y) {
+            return Err(Refused::Again);
+        }
+        Ok(Some(lowered))
+    }
+
+    fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Lowered, Refused> {
+        let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs: outputs.to_vec() };
+        lower_with(self.graph, &group, &Options { orders: Some(self.orders), ..Options::default() })
+    }
+
+    /// Whether no path from one group to the other leaves the two: then, joined, they do not wait for a group that waits for them.
+    fn is_convex(&self, a: usize, b: usize) -> bool {
+        let first = self.members[a].span.0.min(self.members[b].span.0);
+        let mut seen: HashSet<usize> = HashSet::new();
+        let mut open: Vec<usize> = Vec::new();
+        for (from, to) in [(a, b), (b, a)] {
+            let direct = self.members[to].inputs.iter().filter_map(|v| self.producer(*v));
+            open.extend(direct.filter(|g| *g != from && *g != to));
+        }
+        while let Some(g) = open.pop() {
+            if g == a || g == b {
+                return false;
+            }
+            // A group that ends before the two begin needs neither.
+            if self.members[g].span.1 >= first && seen.insert(g) {
+                open.extend(
+                    self.members[g].inputs.iter().filter_map(|v| self.producer(*v)).filter(|h| *h != g),
+                );
+            }
+        }
+        true
+    }
+
+    /// The second group takes the first in.
+    fn join(&mut self, a: usize, b: usize, lowered: Option<Lowered>) {
+        let mut joined = self.joined(a, b);
+        let gone = std::mem::take(&mut self.members[a]);
+        gone.nodes.iter().for_each(|n| self.of[n.index()] = Some(b));
+        joined.nodes = std::mem::take(&mut self.members[b].nodes);
+        joined.nodes.extend(gone.nodes);
+        self.members[b] = joined;
+        self.lowered.remove(&a);
+        match lowered {
+            Some(lowered) => {
+                self.members[b].steps = Costs::steps(&lowered.kernel);
+                self.lowered.insert(b, lowered);
+            }
+            None => {
+                self.lowered.remove(&b);
+            }
+        }
+        self.find_candidates(b, Found::BothWays);
+    }
+
+    /// The groups with their kernels, each after those whose results it reads.
+    pub(super) fn finish(mut self) -> lawson_graph::Result<Partition> {
+        let mut parts = Vec::new();
+        let mut done = vec![false; self.members.len()];
+        let mut open: Vec<usize> =
+            (0..self.members.len()).filter(|g| !self.members[*g].nodes.is_empty()).collect();
+        open.sort_by_key(|g| self.members[*g].span.1);
+        let refused = open.iter().flat_map(|g| self.refusals(*g)).collect();
+        while !open.is_empty() {
+            let before = open.len();
+            let mut still = Vec::new();
+            for g in open {
+                let ready = |v: &ValueId| self.producer(*v).is_none_or(|p| done[p]);
+                if !self.members[g].inputs.iter().all(ready) {
+                    still.push(g);
+                    continue;
+                }
+                parts.extend(self.parts_of(g)?);
+                done[g] = true;
+            }
+            open = still;
+            if open.len() == before {
+                return Err(lawson_graph::Error::internal("groups that wait for each other"));
+            }
+        }
+        Ok(Partition { parts, refused })
+    }
+
+    /// The kernel of a group; if lowering refuses it after all, kernels of its nodes.
+    fn parts_of(&mut self, g: usize) -> lawson_graph::Result<Vec<Part>> {
+        let Members { nodes, outputs, .. } = self.members[g].clone();
+        let whole = Group { nodes: self.flow.with_free(self.graph, &nodes), outputs };
+        if let Some(lowered) = self.lowered.remove(&g) {
+            return Ok(vec![Part { group: whole, lowered }]);
+        }
+        if let [n] = nodes.as_slice()
+            && self.graph.node(*n).op.is_composite()
+        {
+            return Ok(vec![Part { lowered: attention(self.graph, *n, ATTENTION)?, group: whole }]);
+        }
+        match self.lower(&nodes, &whole.outputs) {
+            Ok(lowered) => Ok(vec![Part { group: whole, lowered }]),
+            Err(refused) if nodes.len() == 1 => Err(refused.into()),
+            Err(_) => {
+                let mut nodes = nodes;
+                nodes.sort();
+                let mut parts = Vec::new();
+                for n in nodes {
+                    let outputs = self.graph.node(n).outputs.clone();
+                    let group = Group { nodes: self.flow.with_free(self.graph, &[n]), outputs };
+                    parts.push(Part { lowered: self.lower(&[n], &group.outputs)?, group });
+                }
+                Ok(parts)
+            }
+        }
+    }
+
+    /// Why a group is apart from those whose results it reads.
+    fn refusals(&self, b: usize) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        for v in &self.members[b].inputs {
+            let Some(a) = self.producer(*v) else { continue };
+            let why = match self.examine(a, b) {
+                Err(why) => why,
+                Ok(_) => match self.refused.get(&(a, b)) {
+                    Some(why) => why.clone(),
+                    None => Refused::Waits,
+                },
+            };
+            let reader = self.members[b].outputs.first().copied().unwrap_or(*v);
+            refusals.push(Refusal {
+                value: *v,
+                reader,
+                why,
+                apart: self.predicted(&self.members[a]) + self.predicted(&self.members[b]),
+                together: self.predicted(&self.joined(a, b)),
+            });
+        }
+        refusals
+    }
+}
+
+/// Which candidates of a group are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Those with what it reads, and with others that read the same.
+    AsReader,
+    /// And those with who reads it.
+    BothWays,
+}

@@ -1,0 +1,59 @@
+//! Which primitives are computed together: groups for a whole graph, by predicted time.
+//!
+//! Every primitive begins as a group of its own. Two groups are joined if they may be computed in the same loops and are
+//! predicted to take less time together than apart, those that gain most first: a group that computes a value with
+//! one that reads it, which then need not be written and read again, and groups that read the same value. What costs nothing to
+//! compute anew (numbers in another shape, slices, indices) has no group: everybody who reads it has it. Whether a joined group can be one
+//! kernel is asked of lowering itself. Attention is taken where it is still a composite. What stays apart says why ([`Refusal`]).
+//!
+//! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition.
+
+mod cost;
+mod join;
+mod order;
+
+use crate::group::{Group, Refused};
+use crate::layout::Orders;
+use crate::lower::Lowered;
+use crate::machine::Machine;
+use lawson_graph::{Graph, ValueId};
+
+/// A group with the kernel that it becomes.
+#[derive(Debug)]
+pub struct Part {
+    /// The nodes.
+    pub group: Group,
+    /// The kernel, not yet scheduled.
+    pub lowered: Lowered,
+}
+
+/// The groups of a graph.
+#[derive(Debug, Default)]
+pub struct Partition {
+    /// The groups, in an order in which they can run.
+    pub parts: Vec<Part>,
+    /// Which of them stay apart, and why.
+    pub refused: Vec<Refusal>,
+}
+
+/// Two groups, one reading what the other computes, that are not joined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The value that is written by the first and read by the second.
+    pub value: ValueId,
+    /// A result of the group that reads it.
+    pub reader: ValueId,
+    /// Why the two stay apart.
+    pub why: Refused,
+    /// Seconds that the two are predicted to take.
+    pub apart: f64,
+    /// Seconds that they would take as one.
+    pub together: f64,
+}
+
+/// The groups of a graph, for values that lie in these orders. Of composites only `attention` is taken.
+pub fn partition(graph: &Graph, orders: &Orders, machine: &Machine) -> lawson_graph::Result<Partition> {
+    let mut groups = join::Groups::new(graph, orders, machine);
+    groups.join_all();
+    groups.finish()
+}

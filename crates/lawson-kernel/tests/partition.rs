@@ -1,0 +1,163 @@
+//! Which primitives become one kernel, and what is said of those that do not.
+#![allow(clippy::unwrap_used)]
+
+use lawson_graph::Graph;
+use lawson_kernel::Refused;
+use lawson_kernel::layout::Orders;
+use lawson_kernel::machine::Machine;
+use lawson_kernel::partition::{Partition, Refusal, partition};
+
+fn parse(text: &str) -> Graph {
+    Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn groups(graph: &Graph) -> Partition {
+    partition(graph, &Orders::default(), &Machine::default()).unwrap_or_else(|e| panic!("{e}\n{graph}"))
+}
+
+/// The results of each group, by name.
+fn results(graph: &Graph) -> Vec<Vec<String>> {
+    let names = |p: &lawson_kernel::partition::Part| {
+        p.group.outputs.iter().map(|v| graph.value_name(*v)).collect::<Vec<_>>()
+    };
+    groups(graph).parts.iter().map(names).collect()
+}
+
+/// The only refusal of a graph.
+fn refusal(graph: &Graph) -> Refusal {
+    let found = groups(graph).refused;
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_value_used_twice_after_a_product_does_not_end_its_kernel() {
+    let g = parse(
+        "graph @silu(%x: f32[64, 64], %w: f32[64, 64]) -> (y: f32[64, 64]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %e = exp %h
+           %y = mul %h, %e
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["y"]]);
+}
+
+#[test]
+fn what_a_product_reads_is_not_computed_again_and_again() {
+    let g = parse(
+        "graph @g(%x: f32[64, 64], %w: f32[64, 64]) -> (y: f32[64, 64]) {
+           %e = exp %x
+           %y = contract %e, %w {batch = [], sum = [[1, 0]]}
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["e"], ["y"]]);
+    let r = refusal(&g);
+    assert_eq!(r.why, Refused::NoGain);
+    assert!(r.together > r.apart, "{r:?}");
+}
+
+#[test]
+fn sums_of_columns_are_not_computed_for_every_row() {
+    let g = parse(
+        "graph @g(%x: f32[100, 200]) -> (y: f32[100, 200]) {
+           %s = reduce_sum %x {axes = [0]}
+           %b = broadcast %s {shape = [100, 200], axes = [1]}
+           %y = sub %x, %b
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["s"], ["y"]]);
+    assert_eq!(refusal(&g).why, Refused::Again);
+}
+
+#[test]
+fn sums_of_rows_stay_with_what_uses_them() {
+    let g = parse(
+        "graph @g(%x: f32[100, 200]) -> (y: f32[100, 200]) {
+           %s = reduce_sum %x {axes = [1]}
+           %b = broadcast %s {shape = [100, 200], axes = [0]}
+           %y = sub %x, %b
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["y"]]);
+}
+
+#[test]
+fn a_product_is_not_computed_for_every_copy_of_its_elements() {
+    let g = parse(
+        "graph @g(%x: f32[64, 64], %w: f32[64, 64]) -> (y: f32[64, 4, 64]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %b = broadcast %h {shape = [64, 4, 64], axes = [0, 2]}
+           %y = exp %b
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["h"], ["y"]]);
+}
+
+#[test]
+fn reductions_of_the_same_rows_are_one_visit() {
+    let g = parse(
+        "graph @g(%x: f32[4096, 1024]) -> (s: f32[4096], m: f32[4096]) {
+           %s = reduce_sum %x {axes = [1]}
+           %m = reduce_max %x {axes = [1]}
+           return %s, %m
+         }",
+    );
+    assert_eq!(results(&g), [["s", "m"]]);
+}
+
+#[test]
+fn slices_and_broadcasts_need_no_kernel() {
+    let g = parse(
+        "graph @g(%x: f32[3, 64], %b: f32[64]) -> (y: f32[64], z: f32[64, 2]) {
+           %0 = slice %x {start = [0, 0], size = [1, 64], step = [1, 1]}
+           %1 = reshape %0 {shape = [64]}
+           %2 = slice %x {start = [2, 0], size = [1, 64], step = [1, 1]}
+           %3 = reshape %2 {shape = [64]}
+           %y = add %1, %3
+           %4 = broadcast %b {shape = [64, 2], axes = [0]}
+           %z = exp %4
+           return %y, %z
+         }",
+    );
+    let found = results(&g);
+    assert!(found.concat().iter().all(|v| v == "y" || v == "z"), "{found:?}");
+}
+
+#[test]
+fn groups_that_would_wait_for_each_other_stay_apart() {
+    // `s` needs a whole column of `e`, `y` needs both: `e` and `y` cannot be one kernel around `s`.
+    let g = parse(
+        "graph @g(%x: f32[64, 64]) -> (y: f32[64, 64]) {
+           %e = exp %x
+           %s = reduce_sum %e {axes = [0]}
+           %b = broadcast %s {shape = [64, 64], axes = [1]}
+           %y = div %e, %b
+           return %y
+         }",
+    );
+    let found = groups(&g);
+    let ran: Vec<_> = found.parts.iter().flat_map(|p| p.group.outputs.clone()).collect();
+    assert!(ran.len() > 1);
+    assert!(!found.refused.is_empty());
+}
+
+#[test]
+fn every_refusal_has_its_reason_and_both_times() {
+    let g = parse(
+        "graph @g(%x: f32[64, 64], %w: f32[64, 64], %u: f32[64, 64]) -> (y: f32[64]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %k = contract %h, %u {batch = [], sum = [[1, 0]]}
+           %y = reduce_sum %k {axes = [1]}
+           return %y
+         }",
+    );
+    let found = groups(&g).refused;
+    let whys: Vec<_> = found.iter().map(|r| r.why.clone()).collect();
+    assert_eq!(whys, [Refused::Products, Refused::Rows]);
+    assert!(found.iter().all(|r| r.apart > 0.0 && r.together > 0.0 && !r.why.to_string().is_empty()));
+}
