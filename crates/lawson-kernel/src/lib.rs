@@ -5,7 +5,8 @@
 //! A [`Kernel`] is a tree of loops with stages at the leaves (`tree.rs`); stages compute scalar expressions
 //! (`expr.rs`) from elements of buffers (`buffer.rs`) at index expressions (`index.rs`). Graphs become kernels by
 //! [`lower`], in groups that [`partition`] finds; a [`Schedule`] says how a kernel is executed, and [`choose`] finds one
-//! from the [`machine`] model. [`compile`] puts these together into a [`Plan`]. [`verify()`] checks kernels, [`eval`] runs them
+//! from the [`machine`] model. [`compile`] puts these together into a [`Plan`], and [`predict()`]
+//! says how long a kernel will take. [`verify()`] checks kernels, [`eval`] runs them
 //! slowly, [`Kernel::parse`] reads them and `Display` prints them.
 
 pub mod buffer;
@@ -24,6 +25,7 @@ pub mod math;
 pub mod pack;
 pub mod partition;
 pub mod plan;
+pub mod predict;
 pub mod range;
 pub mod schedule;
 mod text;
@@ -36,6 +38,7 @@ pub use group::{Group, Refused};
 pub use index::{Atom, Index};
 pub use layout::Orders;
 pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, PlanText, Slot, Step};
+pub use predict::predict;
 pub use range::{Range, Scope, Side, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
 pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};

@@ -1,6 +1,8 @@
 //! The machine model: what decisions about kernels are made from.
 //!
 //! Until a machine has been measured, these are estimates that a target makes from what the hardware says of itself.
+//! [`Machine`] has what schedules are chosen by: sizes and ratios, which do not change from one measurement to the next.
+//! [`Rates`] has what times are predicted from (`predict/`): measured where that was done, estimated elsewhere.
 
 /// A CPU as the model sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +26,107 @@ pub struct Machine {
     pub l3_bytes_per_fma: f64,
     /// Multiply-adds that must be in flight to keep the units busy.
     pub fma_in_flight: i64,
+    /// How fast it is, in seconds. No schedule depends on these.
+    pub rates: Rates,
+}
+
+/// What a core does alone, and a team of all of them together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Of one core while the others rest.
+    pub core: f64,
+    /// Of the team.
+    pub team: f64,
+}
+
+/// How fast a machine is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    /// How many members the team has that the rates of a team are for.
+    pub members: usize,
+    /// Vector multiply-adds of f32 a second.
+    pub fma: Rate,
+    /// Vector instructions a second that multiply bytes and add up four products a lane; none where there is no such instruction.
+    pub dot: Option<Rate>,
+    /// Bytes a second that are read from the first, second and last level of cache, and from memory.
+    pub read: [Rate; 4],
+    /// Bytes a second, read and written together, of a copy in memory with stores past the caches.
+    pub copy: Rate,
+    /// The same of `a = b + s·c`.
+    pub triad: Rate,
+    /// Bytes a second that are read from disk, if that is known.
+    pub disk: Option<f64>,
+    /// Seconds that a barrier of the team takes.
+    pub barrier: f64,
+    /// Seconds that calling a kernel takes.
+    pub launch: f64,
+    /// Seconds that a run of a plan takes besides its steps, on one thread.
+    pub run: f64,
+}
+
+/// The levels that data can come from, in the order of [`Rates::read`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Home {
+    /// The first-level cache of a core.
+    L1,
+    /// The second-level cache of a core.
+    L2,
+    /// The last-level cache.
+    L3,
+    /// Main memory.
+    Memory,
+}
+
+impl Home {
+    /// All of them, the nearest first.
+    pub const ALL: [Home; 4] = [Home::L1, Home::L2, Home::L3, Home::Memory];
+
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Home::L1 => "L1",
+            Home::L2 => "L2",
+            Home::L3 => "L3",
+            Home::Memory => "memory",
+        }
+    }
+}
+
+impl Rate {
+    /// Of a core, and of a team that does so many times as much.
+    pub fn new(core: f64, team: f64) -> Rate {
+        Rate { core, team }
+    }
+}
+
+impl Rates {
+    /// A rate for a team of so many threads: between that of one core and that of the whole team.
+    pub fn at(&self, rate: Rate, threads: usize) -> f64 {
+        if threads <= 1 || self.members <= 1 {
+            return rate.core;
+        }
+        let part = (threads.min(self.members) - 1) as f64 / (self.members - 1) as f64;
+        rate.core + (rate.team - rate.core) * part
+    }
+
+    /// Those of cores of so many vector multiply-adds a second, by what is usual: a team of cores shares the last level and memory.
+    pub fn estimate(fma: f64, members: usize) -> Rates {
+        let team = members.max(1) as f64;
+        let own = |rate: f64| Rate::new(rate, rate * team);
+        let shared = |rate: f64, most: f64| Rate::new(rate, rate * team.min(most));
+        Rates {
+            members: members.max(1),
+            fma: own(fma),
+            dot: None,
+            read: [own(fma * 64.0), own(fma * 32.0), shared(fma * 14.0, 8.0), shared(20e9, 4.0)],
+            copy: shared(16e9, 4.0),
+            triad: shared(18e9, 4.0),
+            disk: None,
+            barrier: 500e-9,
+            launch: 5e-9,
+            run: 40e-9,
+        }
+    }
 }
 
 impl Default for Machine {
@@ -39,6 +142,7 @@ impl Default for Machine {
             l2_bytes_per_fma: 32.0,
             l3_bytes_per_fma: 14.0,
             fma_in_flight: 8,
+            rates: Rates::estimate(3e9, 1),
         }
     }
 }

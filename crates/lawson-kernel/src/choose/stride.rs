@@ -6,7 +6,7 @@ use crate::tree::{AxisId, Kernel};
 
 /// The distance of neighbours along an axis, in elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stride {
+pub(crate) enum Stride {
     /// The same element.
     None,
     /// This far.
@@ -18,7 +18,7 @@ pub(super) enum Stride {
 }
 
 /// The stride of an offset along an axis.
-pub(super) fn stride(offset: &Index, axis: AxisId) -> Stride {
+pub(crate) fn stride(offset: &Index, axis: AxisId) -> Stride {
     let mut out = Stride::None;
     for (atom, c) in offset.terms() {
         match atom {

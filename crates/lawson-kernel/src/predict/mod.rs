@@ -1,0 +1,288 @@
+//! The cost model: how long a kernel will take, and why.
+//!
+//! In: a kernel (scheduled, or as lowering made it), values of its parameters, the machine, and where its operands are when
+//! it starts. Out: a [`Prediction`]: the seconds that the units of a core need, those that each level of memory needs to
+//! deliver, and what starting it costs; the greatest of the first two decides, and names the regime.
+//!
+//! `outline.rs` counts iterations, `work.rs` instructions (`operation.rs` has their prices), `traffic.rs` bytes; `plan.rs` finds for
+//! every step of a plan where its operands are. Predictions are pure functions of what comes in, take microseconds, and decide
+//! nothing by themselves.
+
+mod operation;
+mod outline;
+mod plan;
+mod traffic;
+mod work;
+
+pub use operation::Operation;
+pub use plan::predict_plan;
+
+use crate::buffer::{BufferId, Role};
+use crate::machine::{Home, Machine};
+use crate::tree::Kernel;
+use lawson_graph::{Bindings, Result};
+use outline::outline;
+use traffic::{Moved, Traffic};
+use work::{Unit, Worker};
+
+/// How far a kernel is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it will be executed, if that is plain loops too.
+    Scheduled,
+    /// As lowering made it: what a good schedule would make of it is predicted.
+    Natural,
+}
+
+/// Under what circumstances a kernel runs.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The values of the kernel's parameters.
+    pub bindings: &'a Bindings,
+    /// How many threads run it.
+    pub threads: usize,
+    /// How far the kernel is.
+    pub form: Form,
+    /// For each argument, the bytes that were touched since it was: what else must have stayed in a cache for it to be there.
+    /// Arguments that are not listed come from memory.
+    pub since: &'a [f64],
+    /// Whether the team meets before the kernel starts.
+    pub waits: bool,
+}
+
+/// What bounds a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regime {
+    /// The units of the cores.
+    Compute,
+    /// A level of memory.
+    Memory,
+    /// Starting it.
+    Overhead,
+}
+
+/// The limit that a kernel runs into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Units that multiply and add.
+    Arithmetic,
+    /// Units that load.
+    Loads,
+    /// Units that store.
+    Stores,
+    /// Results that wait for each other.
+    Chain,
+    /// What comes from a level of memory.
+    From(Home),
+    /// Calls and barriers.
+    Launch,
+}
+
+/// How a kernel touches an argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Argument {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Where it is when the kernel starts.
+    pub home: Home,
+    /// Distinct bytes that are read.
+    pub read: f64,
+    /// Distinct bytes that are written.
+    pub written: f64,
+}
+
+/// What the model says of one launch of a kernel. Times are in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The whole.
+    pub seconds: f64,
+    /// What the units of the busiest core need.
+    pub compute: f64,
+    /// What the slowest level of memory needs.
+    pub memory: f64,
+    /// What starting it costs.
+    pub overhead: f64,
+    /// Which of the three it is.
+    pub regime: Regime,
+    /// And what in it.
+    pub limit: Limit,
+    /// Floating-point operations; those of functions are the operations of their expansions.
+    pub flops: f64,
+    /// Its arguments, in order.
+    pub arguments: Vec<Argument>,
+}
+
+impl Prediction {
+    /// Distinct bytes that are read and written.
+    pub fn bytes(&self) -> f64 {
+        self.arguments.iter().map(|a| a.read + a.written).sum()
+    }
+}
+
+impl Regime {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Regime::Compute => "compute",
+            Regime::Memory => "memory",
+            Regime::Overhead => "overhead",
+        }
+    }
+}
+
+impl Limit {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Arithmetic => "arithmetic",
+            Limit::Loads => "loads",
+            Limit::Stores => "stores",
+            Limit::Chain => "chains",
+            Limit::From(home) => home.name(),
+            Limit::Launch => "launch",
+        }
+    }
+}
+
+/// The part of a cache that can be counted on: lines are not kept by what will be needed next.
+const USABLE: f64 = 0.8;
+/// Lines that are written are brought first, and go back: so many times the bytes.
+const WRITE: f64 = 2.0;
+/// How much of the lesser of computing and moving does not happen beside the greater.
+const BESIDE: f64 = 0.15;
+
+/// Predicts how long a kernel takes.
+///
+/// ```
+/// use lawson_graph::{Bindings, Symbol};
+/// use lawson_kernel::predict::{Form, Regime, Setting};
+/// use lawson_kernel::{Kernel, machine::Machine, predict};
+///
+/// let kernel = Kernel::parse(
+///     "lawson-kernel 1
+///      kernel @scale {
+///        in x: f32[N]
+///        out y: f32[N]
+///        axes i
+///        for i in 0 to N { y[i] = x[i] * 2.0 }
+///      }",
+/// )?;
+/// let mut bindings = Bindings::new();
+/// bindings.define(Symbol::new("N"), 1 << 26, "an example");
+/// let setting = Setting {
+///     machine: &Machine::default(),
+///     bindings: &bindings,
+///     threads: 1,
+///     form: Form::Natural,
+///     since: &[],
+///     waits: false,
+/// };
+/// assert_eq!(predict(&kernel, &setting)?.regime, Regime::Memory);
+/// # Ok::<(), lawson_graph::Error>(())
+/// ```
+pub fn predict(kernel: &Kernel, setting: &Setting<'_>) -> Result<Prediction> {
+    let Setting { machine, bindings, form, .. } = *setting;
+    let threads = setting.threads.max(1);
+    let rates = &machine.rates;
+    let items = outline(kernel, bindings)?;
+    let total = Worker::new(kernel, machine, form).total(&items);
+    // The member with the most shares is the last.
+    let busiest = match form {
+        Form::Scheduled => (total.shares / threads as f64).ceil().max(1.0) / total.shares.max(1.0),
+        Form::Natural => 1.0 / threads as f64,
+    };
+    let compute = total.slots * busiest.min(1.0) / (rates.at(rates.fma, threads) / threads as f64);
+
+    let once = Traffic::new(kernel, bindings, 1)?.once(&items);
+    let arguments = arguments(kernel, setting, &once);
+    let (memory, slowest) = memory(kernel, setting, &items, &once, &arguments)?;
+    let overhead = rates.launch + if setting.waits && threads > 1 { rates.barrier } else { 0.0 };
+
+    let seconds = compute.max(memory) + BESIDE * compute.min(memory) + overhead;
+    let (regime, limit) = match () {
+        () if overhead > compute.max(memory) => (Regime::Overhead, Limit::Launch),
+        () if memory > compute => (Regime::Memory, Limit::From(slowest)),
+        () => (
+            Regime::Compute,
+            match total.unit {
+                Unit::Arithmetic => Limit::Arithmetic,
+                Unit::Loads => Limit::Loads,
+                Unit::Stores => Limit::Stores,
+                Unit::Chain => Limit::Chain,
+            },
+        ),
+    };
+    Ok(Prediction { seconds, compute, memory, overhead, regime, limit, flops: total.flops, arguments })
+}
+
+/// The bytes of each level that can be counted on, for a member of a team.
+fn capacities(machine: &Machine) -> [f64; 3] {
+    [machine.l1, machine.l2, machine.l3].map(|n| n as f64 * USABLE)
+}
+
+/// Where the arguments are when the kernel starts.
+fn arguments(kernel: &Kernel, setting: &Setting<'_>, once: &[Moved]) -> Vec<Argument> {
+    let [l1, l2, l3] = capacities(setting.machine);
+    let each = setting.threads.max(1) as f64;
+    let argument = |(n, buffer): (usize, BufferId)| {
+        let home = match setting.since.get(n) {
+            Some(bytes) if bytes / each <= l1 => Home::L1,
+            Some(bytes) if bytes / each <= l2 => Home::L2,
+            Some(bytes) if *bytes <= l3 => Home::L3,
+            _ => Home::Memory,
+        };
+        let moved = once[buffer.0 as usize];
+        Argument { buffer, home, read: moved.read, written: moved.written + moved.streamed }
+    };
+    kernel.arguments().enumerate().map(argument).collect()
+}
+
+/// The seconds that the slowest level needs, and which it is.
+fn memory(
+    kernel: &Kernel,
+    setting: &Setting<'_>,
+    items: &[outline::Item<'_>],
+    once: &[Moved],
+    arguments: &[Argument],
+) -> Result<(f64, Home)> {
+    let (machine, threads) = (setting.machine, setting.threads.max(1));
+    let rates = &machine.rates;
+    let mut slowest = (0.0, Home::L2);
+    for (level, capacity) in capacities(machine).into_iter().enumerate() {
+        // The last level is shared: what all members bring goes into it.
+        let members = if level == 2 { 1 } else { threads };
+        let moved = match setting.form {
+            Form::Natural => once.to_vec(),
+            Form::Scheduled => Traffic::new(kernel, setting.bindings, members)?.moved(items, capacity),
+        };
+        let part = if setting.form == Form::Natural && level < 2 { 1.0 / threads as f64 } else { 1.0 };
+        let fits = moved.iter().map(Moved::touched).sum::<f64>() <= capacity;
+        let (mut through, mut past) = (0.0, 0.0);
+        for (n, m) in moved.iter().enumerate() {
+            let home = arguments.iter().find(|a| a.buffer.0 as usize == n).map(|a| a.home as usize);
+            let stays = match kernel.buffers[n].role {
+                // Scratch is written before it is read: what fits never moves.
+                Role::Scratch(_) => fits,
+                _ => fits && home.is_some_and(|h| h <= level),
+            };
+            if !stays {
+                through += m.read + WRITE * m.written;
+            }
+            if level == 2 {
+                past += m.streamed;
+            }
+        }
+        let from = Home::ALL[level + 1];
+        let rate = rates.read[level + 1];
+        let seconds = match level {
+            2 => through / rates.at(rate, threads) + past / rates.at(rates.copy, threads),
+            _ => (part * through / rate.core).max(part * through * threads as f64 / rates.at(rate, threads)),
+        };
+        if seconds > slowest.0 {
+            slowest = (seconds, from);
+        }
+    }
+    Ok(slowest)
+}

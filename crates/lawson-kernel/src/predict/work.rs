@@ -1,0 +1,411 @@
+//! What a core does to run a kernel, in slots: arithmetic, loads, stores, and waiting for results.
+//!
+//! In: the outline of a kernel. Every loop that runs one iteration after another gets the work of its body; what does not
+//! depend on a loop is done outside it, and once for all points of a jammed loop, as the emitter does. Where no
+//! schedule has been chosen yet, a good one is assumed: full vectors, and operands of sums in registers.
+
+use super::Form;
+use super::operation::Operation;
+use super::outline::{Item, Loop};
+use crate::choose::stride::{Stride, stride};
+use crate::expr::{Expr, ExprId, Load};
+use crate::index::Index;
+use crate::machine::Machine;
+use crate::tree::{AccId, AxisId, Kernel, Kind, Store};
+
+/// The slots that each kind of unit is busy, and the least time by what waits for what.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Work {
+    pub(super) arithmetic: f64,
+    pub(super) loads: f64,
+    pub(super) stores: f64,
+    pub(super) chain: f64,
+}
+
+/// What bounds the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Arithmetic,
+    Loads,
+    Stores,
+    Chain,
+}
+
+/// The work of a whole kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Total {
+    /// Slots, of all iterations.
+    pub(super) slots: f64,
+    pub(super) flops: f64,
+    /// What most of the time goes into.
+    pub(super) unit: Unit,
+    /// How many shares there are for the members of a team.
+    pub(super) shares: f64,
+}
+
+/// A vector that is loaded, and a number that is loaded for all lanes.
+const VECTOR_LOAD: f64 = 1.0;
+const NUMBER_LOAD: f64 = 0.5;
+/// A lane of a load or store that does not lie beside its neighbour.
+const LANE: f64 = 1.6;
+const STORE: f64 = 1.4;
+/// A scalar operation, as a part of a vector's: two fit in its slot.
+const SCALAR: f64 = 0.5;
+/// A condition of a guard that must be evaluated where it stands.
+const CONDITION: f64 = 1.5;
+/// The counter, the comparison and the jump of a loop; and its least iteration.
+const LOOP: f64 = 0.7;
+const LEAST_ITERATION: f64 = 1.5;
+/// Finding the indices of a share, and of each of its iterations.
+const ITERATION: f64 = 6.0;
+/// Putting the lanes of a state together.
+const MERGE: f64 = 24.0;
+/// How much of the time until a stage's result is there shows in a loop around it: the processor goes on meanwhile.
+const EXPOSED: f64 = 0.35;
+
+impl Work {
+    fn slots(&self) -> (f64, Unit) {
+        let all = [
+            (self.arithmetic, Unit::Arithmetic),
+            (self.loads, Unit::Loads),
+            (self.stores, Unit::Stores),
+            (self.chain, Unit::Chain),
+        ];
+        let most = all.into_iter().fold(all[0], |a, b| if b.0 > a.0 { b } else { a });
+        // Units share the front end: what is beside the greatest does not come for nothing.
+        let rest =
+            self.arithmetic + self.loads + self.stores - if most.1 == Unit::Chain { 0.0 } else { most.0 };
+        let front = (most.0 + rest) * 0.42;
+        (most.0.max(front), most.1)
+    }
+}
+
+/// A loop that is being counted, or what stands outside of all.
+struct Frame {
+    bit: u128,
+    /// How often its body runs.
+    runs: f64,
+    work: Work,
+    /// The slots of the loops inside.
+    inside: f64,
+    /// By unit, how much of `inside` it bounds.
+    units: [f64; 4],
+    /// How long one waits for the results of the stages.
+    wait: f64,
+    seen: Vec<ExprId>,
+}
+
+pub(super) struct Worker<'k> {
+    kernel: &'k Kernel,
+    machine: &'k Machine,
+    form: Form,
+    frames: Vec<Frame>,
+    /// Jammed loops: axis, iterations.
+    points: Vec<(u128, f64)>,
+    /// The loop whose iterations are lanes: axis, iterations.
+    vector: Option<(AxisId, f64)>,
+    /// All loops that are entered.
+    entered: u128,
+    /// By expression: the axes that it depends on, once known.
+    masks: Vec<Option<u128>>,
+    /// By accumulator: the loops around it.
+    around: Vec<Option<u128>>,
+    flops: f64,
+    shares: f64,
+}
+
+/// Depends on everything.
+const ALL: u128 = u128::MAX;
+
+fn bit(axis: AxisId) -> u128 {
+    1 << axis.0.min(127)
+}
+
+impl<'k> Worker<'k> {
+    pub(super) fn new(kernel: &'k Kernel, machine: &'k Machine, form: Form) -> Worker<'k> {
+        Worker {
+            kernel,
+            machine,
+            form,
+            frames: Vec::new(),
+            points: Vec::new(),
+            vector: None,
+            entered: 0,
+            masks: vec![None; kernel.exprs.len()],
+            around: vec![None; kernel.accs.len()],
+            flops: 0.0,
+            shares: 1.0,
+        }
+    }
+
+    /// The work of the whole kernel.
+    pub(super) fn total(mut self, items: &[Item<'k>]) -> Total {
+        self.open(0, 1.0);
+        self.items(items);
+        let Some(frame) = self.frames.pop() else {
+            return Total { slots: 0.0, flops: 0.0, unit: Unit::Arithmetic, shares: 1.0 };
+        };
+        let (own, unit) = frame.work.slots();
+        let mut units = frame.units;
+        units[unit as usize] += own;
+        let names = [Unit::Arithmetic, Unit::Loads, Unit::Stores, Unit::Chain];
+        let most = (0..4).fold(0, |a, b| if units[b] > units[a] { b } else { a });
+        let mut slots = own + frame.inside + frame.wait * EXPOSED;
+        if self.form == Form::Natural {
+            slots /= self.machine.lanes as f64;
+        }
+        Total { slots, flops: self.flops, unit: names[most], shares: self.shares }
+    }
+
+    fn open(&mut self, bit: u128, trips: f64) {
+        let work = Work::default();
+        let runs = self.frames.last().map_or(1.0, |f| f.runs) * trips;
+        self.frames.push(Frame {
+            bit,
+            runs,
+            work,
+            inside: 0.0,
+            units: [0.0; 4],
+            wait: 0.0,
+            seen: Vec::new(),
+        });
+    }
+
+    fn items(&mut self, items: &[Item<'k>]) {
+        for item in items {
+            match item {
+                Item::Loop(l) => self.enter(l),
+                Item::Accumulate { acc, items } => {
+                    self.around[acc.0 as usize] = Some(self.entered);
+                    let lanes_outside = self.vector.is_some();
+                    self.items(items);
+                    if !lanes_outside
+                        && has_vector(items)
+                        && let Some(frame) = self.frames.last_mut()
+                    {
+                        frame.inside += MERGE;
+                        frame.units[Unit::Chain as usize] += MERGE;
+                    }
+                }
+                Item::Step { acc, values } => self.step(*acc, values),
+                Item::Store(store) => self.store(store),
+            }
+        }
+    }
+
+    fn enter(&mut self, l: &Loop<'k>) {
+        let outside = self.entered;
+        self.entered |= bit(l.axis);
+        match l.kind {
+            Kind::Jam => {
+                self.points.push((bit(l.axis), l.mean));
+                self.items(&l.items);
+                self.points.pop();
+            }
+            Kind::Vector(_) => {
+                let before = self.vector.replace((l.axis, l.mean));
+                self.items(&l.items);
+                self.vector = before;
+            }
+            Kind::Serial | Kind::Unroll | Kind::Parallel => {
+                if l.kind == Kind::Parallel {
+                    self.shares *= l.mean;
+                }
+                self.open(bit(l.axis), l.mean);
+                self.items(&l.items);
+                self.close(l);
+            }
+        }
+        self.entered = outside;
+    }
+
+    fn close(&mut self, l: &Loop<'k>) {
+        let Some(frame) = self.frames.pop() else { return };
+        let (own, unit) = frame.work.slots();
+        let overhead = match l.kind {
+            Kind::Parallel => ITERATION,
+            Kind::Unroll => 0.0,
+            _ => LOOP,
+        };
+        let least = if self.form == Form::Natural { 0.0 } else { LEAST_ITERATION };
+        let each = own.max(least - frame.inside) + frame.inside + overhead;
+        let Some(outer) = self.frames.last_mut() else { return };
+        outer.inside += each * l.mean + frame.wait * EXPOSED;
+        for (to, from) in outer.units.iter_mut().zip(frame.units) {
+            *to += from * l.mean;
+        }
+        outer.units[unit as usize] += own * l.mean;
+    }
+
+    /// The axes that an expression depends on.
+    fn mask(&mut self, e: ExprId) -> u128 {
+        if let Some(mask) = self.masks[e.0 as usize] {
+            return mask;
+        }
+        let expr = self.kernel.expr(e);
+        let mut mask = match expr {
+            Expr::State(..) | Expr::Other(..) => ALL,
+            Expr::Result(acc, _) => self.around[acc.0 as usize].unwrap_or(ALL),
+            _ => 0,
+        };
+        expr.visit_indices(&mut |i| mask |= self.index_mask(i));
+        let mut operands = Vec::new();
+        expr.visit_operands(&mut |o| operands.push(o));
+        for o in operands {
+            mask |= self.mask(o);
+        }
+        self.masks[e.0 as usize] = Some(mask);
+        mask
+    }
+
+    fn index_mask(&self, index: &Index) -> u128 {
+        let mut mask = 0;
+        index.visit_axes(&mut |a| {
+            mask |= match &self.kernel.axis(a).derived {
+                Some(derived) => self.index_mask(derived),
+                None => bit(a),
+            };
+        });
+        mask
+    }
+
+    /// The points of jammed loops that differ for something that depends on these axes.
+    fn points(&self, mask: u128) -> f64 {
+        self.points.iter().filter(|(b, _)| mask & b != 0).map(|(_, n)| n).product()
+    }
+
+    /// The innermost loop that something depends on, by its frame.
+    fn place(&self, mask: u128) -> usize {
+        let inside = |f: &Frame| f.bit != 0 && mask & f.bit != 0;
+        if mask == ALL {
+            return self.frames.len() - 1;
+        }
+        self.frames.iter().rposition(inside).unwrap_or(0)
+    }
+
+    /// Counts an expression and what it is made of, where it is computed; gives how long one waits for it.
+    fn value(&mut self, e: ExprId) -> f64 {
+        let expr = self.kernel.expr(e);
+        if matches!(expr, Expr::Const(_) | Expr::State(..) | Expr::Other(..) | Expr::Result(..)) {
+            return 0.0;
+        }
+        let mask = self.mask(e);
+        let place = self.place(mask);
+        if self.frames[place].seen.contains(&e) {
+            return 0.0;
+        }
+        self.frames[place].seen.push(e);
+        let mut operands = Vec::new();
+        expr.visit_operands(&mut |o| operands.push(o));
+        let mut wait: f64 = 0.0;
+        for o in operands {
+            wait = wait.max(self.value(o));
+        }
+        let points = self.points(mask);
+        if let Expr::Load(load) = expr {
+            let (slots, conditions) = self.load(load);
+            let work = &mut self.frames[place].work;
+            work.loads += slots * points;
+            work.arithmetic += conditions * points;
+            return wait + 5.0;
+        }
+        let cost = Operation::of(self.kernel, expr);
+        let lanes = self.lanes(mask);
+        let scale = if lanes.is_some() || self.form == Form::Natural { 1.0 } else { SCALAR };
+        // Division and its like take less for a scalar; everything else is counted as two a slot.
+        self.frames[place].work.arithmetic += cost.slots * scale * points;
+        self.flops += cost.flops * self.frames[place].runs * points * lanes.unwrap_or(1.0);
+        wait + cost.latency
+    }
+
+    /// The iterations of the vector loop, for what depends on it.
+    fn lanes(&self, mask: u128) -> Option<f64> {
+        self.vector.filter(|(a, _)| mask & bit(*a) != 0).map(|(_, n)| n)
+    }
+
+    /// The slots of a load, and of the conditions that guard it.
+    fn load(&self, load: &Load) -> (f64, f64) {
+        let conditions = load.guard.as_ref().map_or(0, |g| g.conditions.len()) as f64;
+        if self.form == Form::Natural {
+            // Operands of sums stay in registers, or come once for many.
+            let reused = self.around.iter().any(Option::is_some);
+            return (if reused { 0.25 } else { VECTOR_LOAD }, 0.0);
+        }
+        let offset = || self.kernel.resolve(&self.kernel.buffer(load.buffer).layout.offset(&load.index));
+        let slots = match self.vector {
+            None => NUMBER_LOAD,
+            Some((axis, n)) => match stride(&offset(), axis) {
+                Stride::None => NUMBER_LOAD,
+                Stride::Known(1) => {
+                    VECTOR_LOAD * f64::from(self.kernel.buffer(load.buffer).dtype.bits() as u32).max(32.0)
+                        / 32.0
+                }
+                _ => LANE * n,
+            },
+        };
+        (slots, conditions * CONDITION)
+    }
+
+    fn step(&mut self, acc: AccId, values: &[ExprId]) {
+        let mut wait: f64 = 0.0;
+        for v in values {
+            wait = wait.max(self.value(*v));
+        }
+        let chain = values.iter().map(|v| self.chain(*v, acc).unwrap_or(0.0)).fold(0.0, f64::max);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.wait = frame.wait.max(wait);
+            if self.form == Form::Scheduled {
+                frame.work.chain = frame.work.chain.max(chain);
+            }
+        }
+    }
+
+    /// How long a state waits for the one before it.
+    fn chain(&self, e: ExprId, acc: AccId) -> Option<f64> {
+        let expr = self.kernel.expr(e);
+        if let Expr::State(a, _) = expr {
+            return (*a == acc).then_some(0.0);
+        }
+        let mut longest: Option<f64> = None;
+        expr.visit_operands(&mut |o| {
+            if let Some(before) = self.chain(o, acc) {
+                longest = Some(longest.unwrap_or(0.0).max(before));
+            }
+        });
+        let before = longest?;
+        // One multiply-add of those that must be in flight is half as long as two units take for all of them.
+        let scale = self.machine.fma_in_flight as f64 / 8.0;
+        Some(before + Operation::of(self.kernel, expr).latency.min(4.0) * scale)
+    }
+
+    fn store(&mut self, store: &Store) {
+        let wait = self.value(store.value);
+        let mut mask = self.mask(store.value);
+        for i in &store.index {
+            mask |= self.index_mask(i);
+        }
+        let points = self.points(mask);
+        let offset = self.kernel.resolve(&self.kernel.buffer(store.buffer).layout.offset(&store.index));
+        let slots = match self.vector {
+            _ if self.form == Form::Natural => STORE,
+            None => 1.0,
+            Some((axis, n)) => match stride(&offset, axis) {
+                Stride::None | Stride::Known(1) => STORE,
+                _ => LANE * n,
+            },
+        };
+        if let Some(frame) = self.frames.last_mut() {
+            frame.work.stores += slots * points;
+            frame.wait = frame.wait.max(wait);
+        }
+    }
+}
+
+/// Whether a loop inside is executed in lanes.
+fn has_vector(items: &[Item<'_>]) -> bool {
+    items.iter().any(|i| match i {
+        Item::Loop(l) => matches!(l.kind, Kind::Vector(_)) || has_vector(&l.items),
+        Item::Accumulate { items, .. } => has_vector(items),
+        Item::Step { .. } | Item::Store(_) => false,
+    })
+}
