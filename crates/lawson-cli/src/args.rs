@@ -204,8 +204,8 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
     /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
-    /// with AVX-512, of elementwise operators, views, reductions, contractions, convolutions and windows in f32. It refuses,
-    /// with the operator's name: gather, scatter, sorting, cumulative sums, slices at places that are data, control flow,
+    /// with AVX-512, of elementwise operators, views, gathers, slices at places that are data, reductions, contractions,
+    /// convolutions and windows in f32. It refuses, with the operator's name: scatter, sorting, cumulative sums, control flow,
     /// sequences, optionals, text, and arithmetic in other floats.
     #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
     pub target: Target,

@@ -50,6 +50,8 @@ pub enum Src {
 pub enum Shape {
     /// 16 lanes of 32 bits.
     Full,
+    /// 8 lanes of 64 bits, by the low 8 bits of the mask.
+    Quads,
     /// Loads: one element to all lanes; stores: the first lane.
     One,
     /// Stores: 16 lanes past the caches; the address must be a multiple of 64.
@@ -242,6 +244,11 @@ pub enum Op {
         dst: V,
         bits: u16,
     },
+    /// The upper 8 bits as the lower ones.
+    MaskUpper {
+        dst: V,
+        src: V,
+    },
     /// All ones and zeros in 32-bit lanes.
     MaskLanes {
         dst: V,
@@ -256,6 +263,12 @@ pub enum Op {
     Spread {
         dst: V,
         src: V,
+    },
+    /// An integer of 32 or 64 bits, with its sign, to a general register.
+    LoadInt {
+        dst: V,
+        addr: Addr,
+        wide: bool,
     },
     /// A word of the argument table.
     Slot {
@@ -376,6 +389,7 @@ impl Op {
             | Op::MaskNot { dst, src }
             | Op::MaskMove { dst, src }
             | Op::MaskFrom { dst, src }
+            | Op::MaskUpper { dst, src }
             | Op::MaskLanes { dst, src }
             | Op::LanesMask { dst, src }
             | Op::Spread { dst, src }
@@ -389,6 +403,10 @@ impl Op {
             | Op::Table { dst, .. }
             | Op::MaskConst { dst, .. }
             | Op::Imm { dst, .. } => f(dst, Def),
+            Op::LoadInt { dst, addr, .. } => {
+                addr.visit(f);
+                f(dst, Def);
+            }
             Op::Slot { dst, table, .. } => {
                 f(table, Use);
                 f(dst, Def);

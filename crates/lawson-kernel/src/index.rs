@@ -1,11 +1,16 @@
 //! Index expressions: sums of atoms with coefficients in the kernel's parameters.
 //!
 //! An [`Index`] is `constant + Σ coefficient·atom`. The constant and the coefficients are [`Dim`]s, so they may mention the
-//! symbolic dimensions that are the kernel's parameters; the atoms are axes, and quotients, remainders, minima and
-//! maxima of indices. Almost every index of a kernel is affine in its axes, and then its terms are just that: a coefficient an axis.
-//! What else may be said of an index (its range, what a quotient simplifies to) depends on the ranges of the axes and is
-//! the business of `range.rs`.
+//! symbolic dimensions that are the kernel's parameters; the atoms are axes, quotients, remainders, minima and
+//! maxima of indices, and integers that lie in memory (`index/data.rs`). Almost every index of a kernel is affine in its axes, and
+//! then its terms are just that: a coefficient an axis. What else may be said of an index (its range, what a quotient simplifies
+//! to) depends on the ranges of the axes and is the business of `range.rs`.
 
+mod data;
+
+pub use data::Datum;
+
+use crate::buffer::BufferId;
 use crate::tree::AxisId;
 use lawson_graph::{Dim, Symbol};
 use std::cmp::Ordering;
@@ -32,6 +37,8 @@ pub enum Atom {
     Min(Vec<Index>),
     /// The greatest of several.
     Max(Vec<Index>),
+    /// An integer that lies in memory.
+    At(Box<Datum>),
 }
 
 impl Atom {
@@ -41,6 +48,7 @@ impl Atom {
             Atom::Axis(a) => visit(*a),
             Atom::Div(i, _) | Atom::Mod(i, _) => i.visit_axes(visit),
             Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_axes(visit)),
+            Atom::At(datum) => datum.index.iter().for_each(|i| i.visit_axes(visit)),
         }
     }
 
@@ -75,6 +83,7 @@ impl Atom {
                 Atom::Mod(..) => 2,
                 Atom::Min(_) => 3,
                 Atom::Max(_) => 4,
+                Atom::At(_) => 5,
             }
         }
         match (self, other) {
@@ -83,6 +92,11 @@ impl Atom {
                 a.structural_cmp(b).then_with(|| compare_dims(d, e))
             }
             (Atom::Min(a), Atom::Min(b)) | (Atom::Max(a), Atom::Max(b)) => compare_indices(a, b),
+            (Atom::At(a), Atom::At(b)) => {
+                let places =
+                    || compare_indices(&a.index, &b.index).then_with(|| compare_dims(&a.end, &b.end));
+                a.buffer.cmp(&b.buffer).then_with(places)
+            }
             _ => rank(self).cmp(&rank(other)),
         }
     }
@@ -251,6 +265,7 @@ impl Index {
                 Atom::Mod(i, d) => inside(i).modulo(d.clone()),
                 Atom::Min(m) => m.iter().map(inside).reduce(Index::min).unwrap_or_else(|| Index::constant(0)),
                 Atom::Max(m) => m.iter().map(inside).reduce(Index::max).unwrap_or_else(|| Index::constant(0)),
+                Atom::At(datum) => datum.with_index(datum.index.iter().map(inside).collect()),
             };
             out.add_scaled(&value, c);
         }
@@ -286,32 +301,38 @@ impl Index {
                     d.visit_symbols(&mut |s| visit(s));
                 }
                 Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_parameters(visit)),
+                Atom::At(datum) => {
+                    datum.index.iter().for_each(|i| i.visit_parameters(visit));
+                    datum.end.visit_symbols(&mut |s| visit(s));
+                }
             }
         }
     }
 
-    /// Its value for these values of axes and parameters; `None` if one is missing.
+    /// Its value for these values of axes, parameters and elements of buffers; `None` if one is missing.
     pub fn eval(
         &self,
         axis: &impl Fn(AxisId) -> Option<i64>,
         parameter: &impl Fn(&Symbol) -> Option<i64>,
+        element: &impl Fn(BufferId, &[i64]) -> Option<i64>,
     ) -> Option<i64> {
+        let all =
+            |m: &[Index]| m.iter().map(|i| i.eval(axis, parameter, element)).collect::<Option<Vec<i64>>>();
         let mut sum = self.constant.eval(parameter)?;
         for (atom, c) in &self.terms {
             let value = match atom {
                 Atom::Axis(a) => axis(*a)?,
-                Atom::Div(i, d) => i.eval(axis, parameter)?.checked_div_euclid(d.eval(parameter)?)?,
-                Atom::Mod(i, d) => i.eval(axis, parameter)?.checked_rem_euclid(d.eval(parameter)?)?,
-                Atom::Min(m) | Atom::Max(m) => {
-                    let mut values = Vec::with_capacity(m.len());
-                    for i in m {
-                        values.push(i.eval(axis, parameter)?);
-                    }
-                    if matches!(atom, Atom::Min(_)) {
-                        values.into_iter().min()?
-                    } else {
-                        values.into_iter().max()?
-                    }
+                Atom::Div(i, d) => {
+                    i.eval(axis, parameter, element)?.checked_div_euclid(d.eval(parameter)?)?
+                }
+                Atom::Mod(i, d) => {
+                    i.eval(axis, parameter, element)?.checked_rem_euclid(d.eval(parameter)?)?
+                }
+                Atom::Min(m) => all(m)?.into_iter().min()?,
+                Atom::Max(m) => all(m)?.into_iter().max()?,
+                Atom::At(datum) => {
+                    let value = element(datum.buffer, &all(&datum.index)?)?;
+                    Datum::clamped(value, datum.end.eval(parameter)?)
                 }
             };
             sum = sum.checked_add(value.checked_mul(c.eval(parameter)?)?)?;
@@ -319,9 +340,13 @@ impl Index {
         Some(sum)
     }
 
-    /// As text, with axes named by `name`.
-    pub fn display<'a>(&'a self, name: &'a dyn Fn(AxisId) -> String) -> impl fmt::Display + 'a {
-        Named { index: self, name }
+    /// As text, with axes named by `axis` and buffers by `buffer`.
+    pub fn display<'a>(
+        &'a self,
+        axis: &'a dyn Fn(AxisId) -> String,
+        buffer: &'a dyn Fn(BufferId) -> String,
+    ) -> impl fmt::Display + 'a {
+        Named { index: self, axis, buffer }
     }
 }
 
@@ -368,12 +393,14 @@ impl<T: Into<Dim>> Mul<T> for Index {
 
 struct Named<'a> {
     index: &'a Index,
-    name: &'a dyn Fn(AxisId) -> String,
+    axis: &'a dyn Fn(AxisId) -> String,
+    buffer: &'a dyn Fn(BufferId) -> String,
 }
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = |index| Named { index, name: self.name };
+        let named = |index| Named { index, axis: self.axis, buffer: self.buffer };
+
         let mut first = true;
         for (atom, c) in &self.index.terms {
             let (sign, c) = match c.as_const() {
@@ -387,7 +414,7 @@ impl fmt::Display for Named<'_> {
             }
             first = false;
             match atom {
-                Atom::Axis(a) => write!(f, "{}", (self.name)(*a))?,
+                Atom::Axis(a) => write!(f, "{}", (self.axis)(*a))?,
                 Atom::Div(i, d) => write!(f, "({})/({d})", named(i))?,
                 Atom::Mod(i, d) => write!(f, "({})%({d})", named(i))?,
                 Atom::Min(m) | Atom::Max(m) => {
@@ -396,6 +423,11 @@ impl fmt::Display for Named<'_> {
                         write!(f, "{}{}", if i > 0 { ", " } else { "" }, named(m))?;
                     }
                     write!(f, ")")?;
+                }
+                Atom::At(datum) => {
+                    let index: Vec<String> = datum.index.iter().map(|i| named(i).to_string()).collect();
+                    let buffer = (self.buffer)(datum.buffer);
+                    write!(f, "clamp({buffer}[{}], {})", index.join(", "), datum.end)?;
                 }
             }
             match c.as_const() {
@@ -417,7 +449,7 @@ impl fmt::Display for Named<'_> {
 
 impl fmt::Debug for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.display(&|a| format!("a{}", a.0)), f)
+        fmt::Display::fmt(&self.display(&|a| format!("a{}", a.0), &|b| format!("b{}", b.0)), f)
     }
 }
 

@@ -35,7 +35,7 @@ pub mod verify;
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
 pub use group::{Group, Refused};
-pub use index::{Atom, Index};
+pub use index::{Atom, Datum, Index};
 pub use layout::Orders;
 pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, PlanText, Slot, Step};
 pub use predict::predict;

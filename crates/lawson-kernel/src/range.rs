@@ -175,6 +175,7 @@ impl<'k> Scope<'k> {
                 }
             }
             Atom::Mod(_, d) => (Some(0), self.dim_interval(d).1.map(|v| v - 1)),
+            Atom::At(datum) => (Some(0), self.dim_interval(&datum.end).1.map(|v| v - 1)),
             // The least is known to be at least something only if all members are, at most something if one is.
             Atom::Min(m) => {
                 let members: Vec<_> = m.iter().map(|i| self.interval(i)).collect();
@@ -238,6 +239,10 @@ impl<'k> Scope<'k> {
                 Atom::Mod(i, d) => out.add_scaled(&self.remainder(&self.simplify(i), d), c),
                 Atom::Min(m) => out.add_scaled(&self.extremum(m, Index::min, |a, b| (b, a)), c),
                 Atom::Max(m) => out.add_scaled(&self.extremum(m, Index::max, |a, b| (a, b)), c),
+                Atom::At(datum) => {
+                    let index = datum.index.iter().map(|i| self.simplify(i)).collect();
+                    out.add_scaled(&Index::data(datum.buffer, index, datum.end.clone()), c);
+                }
             }
         }
         out

@@ -202,6 +202,13 @@ impl Kernel {
         index.substitute(&|a| self.axis(a).derived.as_ref().map(|d| self.resolve(d)))
     }
 
+    /// An index as text.
+    pub fn show(&self, index: &Index) -> String {
+        let (axis, buffer) =
+            (|a: AxisId| self.axis(a).name.clone(), |b: BufferId| self.buffer(b).name.clone());
+        index.display(&axis, &buffer).to_string()
+    }
+
     /// The dtype of an expression.
     pub fn dtype(&self, id: ExprId) -> DType {
         match self.expr(id) {

@@ -5,7 +5,7 @@
 #[path = "schedule/kernels.rs"]
 mod kernels;
 
-use kernels::{convolution, matmul, scale};
+use kernels::{convolution, matmul, picked, scale};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{Code, DType, Dim, Fact, Facts, Relation};
 use lawson_kernel::build::{accumulate, for_each, loop_of, step, store};
@@ -41,6 +41,14 @@ fn scheduled_kernels_come_back() {
         let mut k = symbolic.clone();
         schedule.parse::<Schedule>().unwrap().apply(&mut k).unwrap();
         comes_back(&k);
+    }
+    for schedule in ["", "split i 4\nsplit j 16 clip\nreorder i.0 j.0 i.1 j.1\njam i.1\nvector j.1 16"] {
+        let mut k = picked("R".into(), "N".into(), 8.into(), 3);
+        schedule.parse::<Schedule>().unwrap().apply(&mut k).unwrap();
+        verify(&k).unwrap();
+        let text = comes_back(&k);
+        assert!(text.contains("x[clamp(ids[i, 0], R), clamp(to[j], N)]"), "{text}");
+        assert!(text.contains("0 <= j - clamp(start[0], N - 2) < 3"), "{text}");
     }
     for (n, window, stride, pad) in [(9, 3, 1, 1), (17, 5, 2, 2)] {
         let mut k = convolution(n, window, stride, pad);
@@ -142,6 +150,13 @@ fn everything() -> Kernel {
         Condition { index: Index::axis(i) - 1, end: "N".into() },
         Condition { index: Index::axis(n), end: 7.into() },
     ];
+    let least = Index::data(ints, vec![Index::axis(i).min(Index::data(ints, vec![0.into()], 9))], "N");
+    let least =
+        k.add(Expr::Index((least * 3).modulo(5) - Index::data(ints, vec![d.into()], "N - 1"), DType::I64));
+    let half = {
+        let least = k.add(Expr::Cast(least, DType::F16));
+        k.sum(half, least)
+    };
     let guarded = k.load_guarded(x, vec![i.into(), n.into()], Guard { conditions, otherwise: load });
     // An accumulator of two components, which begins with the result of one declared after it.
     let zero = k.f32(0.0);

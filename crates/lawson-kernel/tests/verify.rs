@@ -5,7 +5,7 @@
 #[path = "schedule/kernels.rs"]
 mod kernels;
 
-use kernels::{convolution, matmul, scale};
+use kernels::{convolution, matmul, picked, scale};
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{Code, DType, Dim, Fact, Facts, Relation};
 use lawson_kernel::build::{accumulate, for_each, loop_of, step, store};
@@ -52,6 +52,73 @@ fn kernels_as_lowering_makes_them_are_accepted() {
     verify(&scale("N".into())).unwrap();
     verify(&matmul("M".into(), "N".into(), "K".into())).unwrap();
     verify(&convolution(9, 3, 2, 1)).unwrap();
+    verify(&picked("R".into(), "N".into(), "M".into(), 3)).unwrap();
+}
+
+/// `y[i] = x[clamp(ids[…], end)]` with buffers, the place and the end changed.
+fn picking(role: Role, dtype: DType, place: impl Fn(AxisId) -> Index, end: Dim) -> Kernel {
+    let mut k = small(|k, x, y, i| {
+        let layout = Layout::row_major(&[8.into()]);
+        let ids = Buffer { name: "ids".into(), dtype, dims: vec![8.into()], layout, role };
+        let ids = k.add_buffer(ids);
+        let value = k.load(x, vec![Index::data(ids, vec![place(i)], end.clone())]);
+        let zero = k.constant(Scalar::int(dtype, 0));
+        let mut body = vec![store(y, vec![i.into()], value)];
+        if role != Role::Input {
+            body.insert(0, store(ids, vec![i.into()], zero));
+        }
+        vec![for_each(i, 8, body)]
+    });
+    k.name = "picking".into();
+    k
+}
+
+#[test]
+fn elements_that_indices_mention_are_there_and_stay_as_they_are() {
+    let at = |i: AxisId| Index::axis(i);
+    verify(&picking(Role::Input, DType::I32, at, 8.into())).unwrap();
+    verify(&picking(Role::Input, DType::I64, at, 3.into())).unwrap();
+    let wider = picking(Role::Input, DType::I64, at, 9.into());
+    refused(&wider, Code::KernelBounds, "clamp(ids[i], 9) lies in 0 to 8");
+    let outside = picking(Role::Input, DType::I64, |i| Index::axis(i) + 1, 8.into());
+    refused(&outside, Code::KernelBounds, "i + 1 lies in 0 to 8, dimension 0 of `ids`");
+    let unset = picking(Role::Input, DType::I64, |_| AxisId(7).into(), 8.into());
+    refused(&unset, Code::KernelReference, "no axis number 7");
+    for role in [Role::Output, Role::Scratch(Level::L1)] {
+        refused(&picking(role, DType::I32, at, 8.into()), Code::KernelScratch, "no input: it could change");
+    }
+    refused(&picking(Role::Input, DType::U32, at, 8.into()), Code::KernelDType, "whose elements are u32");
+    refused(&picking(Role::Input, DType::I32, at, "N".into()), Code::KernelReference, "which may be 0");
+    // A guard does not help: what says where others lie is read before them.
+    let mut guarded = picking(Role::Input, DType::I32, |i| Index::axis(i) + 1, 8.into());
+    let otherwise = guarded.f32(0.0);
+    let conditions = vec![Condition { index: Index::axis(AxisId(0)) + 1, end: 8.into() }];
+    for e in &mut guarded.exprs {
+        if let Expr::Load(load) = e {
+            load.guard = Some(Guard { conditions: conditions.clone(), otherwise: ExprId(0) });
+        }
+    }
+    guarded.exprs.swap(0, otherwise.0 as usize);
+    let Node::Store(s) = &mut root(&mut guarded).body[0] else { panic!() };
+    s.value = otherwise;
+    refused(&guarded, Code::KernelBounds, "dimension 0 of `ids`");
+}
+
+#[test]
+fn loops_and_derived_axes_do_not_depend_on_memory() {
+    let bound = |change: fn(&mut Kernel, Index)| {
+        let mut k = picked(4.into(), 5.into(), 3.into(), 2);
+        let start = k.buffers.iter().position(|b| b.name == "start").unwrap();
+        let datum = Index::data(BufferId(start as u32), vec![0.into()], 3);
+        change(&mut k, datum);
+        k
+    };
+    let refuse = |k: &Kernel| refused(k, Code::KernelAxis, "mention no elements of buffers");
+    refuse(&bound(|k, datum| root(k).end = datum));
+    refuse(&bound(|k, datum| root(k).begin = datum));
+    refuse(&bound(|k, datum| {
+        k.add_derived("d", datum);
+    }));
 }
 
 #[test]

@@ -173,6 +173,10 @@ impl Bounds<'_> {
             }
             Word::Min(m) => self.extremum(m, i64::min)?,
             Word::Max(m) => self.extremum(m, i64::max)?,
+            Word::At(_, at, last) => {
+                self.word(at)?;
+                (0, self.word(last)?.1.max(0))
+            }
         };
         self.fits(interval, "an index")
     }

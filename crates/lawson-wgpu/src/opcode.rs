@@ -1,8 +1,8 @@
 //! Op codes: a kernel as a flat list, each entry of which is one fragment of text in any dialect.
 //!
 //! Values are numbered and defined once ([`OpCode::Let`]); variables change ([`OpCode::Set`]). Blocks are opened and
-//! closed by entries of their own. Indices are [`Word`]s: integers of 32 bits that hold no value from memory, so that they are
-//! written where they stand. `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
+//! closed by entries of their own. Indices are [`Word`]s: integers of 32 bits that hold nothing that a launch changes, so that they
+//! are written where they stand. `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
 
 use lawson_graph::Dim;
 use lawson_kernel::AxisId;
@@ -283,7 +283,7 @@ pub enum Test {
     Value(ValueId),
 }
 
-/// An integer of 32 bits made of axes and parameters.
+/// An integer of 32 bits made of axes, parameters and elements of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
     /// A number.
@@ -304,6 +304,8 @@ pub enum Word {
     Min(Vec<Word>),
     /// The greatest of two or more.
     Max(Vec<Word>),
+    /// An element of an input of integers, clamped to `0` to the last word.
+    At(MemoryId, Box<Word>, Box<Word>),
 }
 
 /// What is known of the sign of what is divided.

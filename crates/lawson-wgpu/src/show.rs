@@ -162,6 +162,9 @@ impl Display for Named<'_, Word> {
             Word::Mod(a, d, _) => self.applied(f, a, "%", d),
             Word::Min(m) => self.joined(f, "min", m, ", "),
             Word::Max(m) => self.joined(f, "max", m, ", "),
+            Word::At(memory, at, last) => {
+                write!(f, "clamp({}[{}] to {})", self.memory(*memory), self.with(&**at), self.with(&**last))
+            }
         }
     }
 }
@@ -169,7 +172,7 @@ impl Display for Named<'_, Word> {
 impl Named<'_, Word> {
     fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
         match a {
-            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) => {
+            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) | Word::At(..) => {
                 write!(f, "{}{operator}{}", self.with(a), self.with(b))
             }
             _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),

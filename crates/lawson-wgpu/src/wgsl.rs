@@ -368,7 +368,8 @@ impl Dialect<'_> {
         match word {
             Word::Sum(_) | Word::Product(..) | Word::Div(..) | Word::Mod(..) => format!("({text})"),
             Word::Const(c) if *c < 0 => format!("({text})"),
-            Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) => text,
+            Word::Const(_) | Word::Axis(_) | Word::Param(_) => text,
+            Word::Min(_) | Word::Max(_) | Word::At(..) => text,
         }
     }
 
@@ -397,6 +398,10 @@ impl Dialect<'_> {
             Word::Mod(a, d, Sign::Any) => self.function("word_mod", a, d),
             Word::Min(m) => self.nested("min", m),
             Word::Max(m) => self.nested("max", m),
+            // In this order, so that it is never below 0.
+            Word::At(memory, at, last) => {
+                format!("max(min({}, {}), 0)", self.load(*memory, at), self.word(last))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! Words are computed in 32 bits. Whether that is enough depends on the values of the parameters and is checked before a launch
 //! (`launch.rs`).
 
-use crate::opcode::{Sign, Word};
+use crate::opcode::{MemoryId, Sign, Word};
 use lawson_graph::Dim;
 use lawson_kernel::{Atom, Index, Scope};
 
@@ -47,6 +47,12 @@ impl Parameters {
                 }
                 Atom::Min(m) => Word::Min(m.iter().map(|i| self.simplified(scope, i)).collect()),
                 Atom::Max(m) => Word::Max(m.iter().map(|i| self.simplified(scope, i)).collect()),
+                Atom::At(datum) => {
+                    let offset = scope.kernel().buffer(datum.buffer).layout.offset(&datum.index);
+                    let at = self.word(scope, &offset);
+                    let last = self.dim(&(datum.end.clone() - 1));
+                    Word::At(MemoryId(datum.buffer.0), Box::new(at), Box::new(last))
+                }
             };
             terms.push(match self.dim(c) {
                 Word::Const(1) => value,

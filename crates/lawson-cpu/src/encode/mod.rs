@@ -5,9 +5,9 @@ mod sequence;
 
 use crate::alloc::{Allocated, HEAD, Line, Loc, LoopLine, TEMPORARY};
 use crate::asm::{
-    Alu, AsmError, Assembler, Base, BroadcastGpr, Code, Cond, Const, Gpr, GprSrc, Inst, Label, Level, Mask,
-    MaskSize, MaskTest, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Shift, Size, Vec2, Vec3,
-    VecDst, VecSrc, VecStore, VecTest, Vreg, Width,
+    Alu, AsmError, Assembler, Base, BroadcastGpr, Code, Cond, Const, Extend, Gpr, GprSrc, Inst, Label, Level,
+    Mask, MaskShift, MaskSize, MaskTest, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Shift,
+    Size, Vec2, Vec3, VecDst, VecSrc, VecStore, VecTest, Vreg, Width,
 };
 use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V};
 use std::collections::HashMap;
@@ -451,6 +451,7 @@ impl Encoder<'_> {
                 let masking = self.masking(mask);
                 let op = match shape {
                     Shape::Full | Shape::Stream => Vec2::Movups,
+                    Shape::Quads => Vec2::Movdqu64,
                     Shape::One => Vec2::Broadcastss,
                     Shape::Bytes => Vec2::Pmovzxbd,
                     Shape::OneByte => Vec2::Pbroadcastb,
@@ -465,6 +466,7 @@ impl Encoder<'_> {
                 let masking = self.keeping(mask);
                 let (op, width) = match shape {
                     Shape::Full => (VecStore::Movups, Z),
+                    Shape::Quads => (VecStore::Movdqu64, Z),
                     Shape::One => (VecStore::Movss, Width::X128),
                     Shape::Stream => (VecStore::Movntps, Z),
                     Shape::Bytes => (VecStore::Pmovdb, Z),
@@ -504,6 +506,13 @@ impl Encoder<'_> {
                 let s = self.mask(src, 1);
                 let d = self.mask_to(dst);
                 self.push(Inst::MaskNot { size: MaskSize::W16, dst: d, src: s });
+                self.mask_written(dst, d);
+            }
+            Op::MaskUpper { dst, src } => {
+                let s = self.mask(src, 1);
+                let d = self.mask_to(dst);
+                let op = MaskShift::Right;
+                self.push(Inst::MaskShift { op, size: MaskSize::W16, dst: d, src: s, count: 8 });
                 self.mask_written(dst, d);
             }
             Op::MaskMove { dst, src } => {
@@ -551,6 +560,17 @@ impl Encoder<'_> {
                     masking,
                 });
                 self.vector_written(dst, d);
+            }
+            Op::LoadInt { dst, addr, wide } => {
+                let m = self.addr(addr);
+                let d = self.general_to(dst);
+                self.push(match wide {
+                    true => Inst::load(d, m),
+                    false => {
+                        Inst::LoadExtend { extend: Extend::Sx32, size: Size::Q64, dst: d, src: Rm::Mem(m) }
+                    }
+                });
+                self.general_written(dst, d);
             }
             Op::Slot { dst, table, slot } => {
                 let t = self.general(table, 0);

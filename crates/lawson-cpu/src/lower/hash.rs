@@ -1,7 +1,7 @@
 //! Keys that stand for what they hash: values are numbered by them.
 
 use lawson_graph::Dim;
-use lawson_kernel::{Atom, Index};
+use lawson_kernel::{Atom, Datum, Index};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -72,7 +72,14 @@ pub(super) fn mix_atom(h: &mut Hash128, atom: &Atom) {
             h.mix((if matches!(atom, Atom::Min(_)) { 3 << 60 } else { 5 << 60 }) ^ m.len() as u64);
             m.iter().for_each(|i| mix_index(h, i));
         }
+        Atom::At(datum) => mix_datum(h, datum),
     }
+}
+
+pub(super) fn mix_datum(h: &mut Hash128, datum: &Datum) {
+    h.mix((7 << 60) ^ (u64::from(datum.buffer.0) << 16) ^ datum.index.len() as u64);
+    datum.index.iter().for_each(|i| mix_index(h, i));
+    mix_dim(h, &datum.end);
 }
 
 pub(super) fn mix_dim(h: &mut Hash128, dim: &Dim) {

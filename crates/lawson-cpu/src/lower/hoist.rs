@@ -26,6 +26,8 @@ pub(super) struct Depends {
     pub(super) state: bool,
     /// The loads in it.
     pub(super) loads: Vec<ExprId>,
+    /// The expressions in it whose indices mention integers in memory.
+    pub(super) data: Vec<ExprId>,
     /// How many expressions and stages read it.
     pub(super) readers: u32,
     /// How many operations it takes, what it shares counted every time.
@@ -69,11 +71,17 @@ impl<'k> Lowering<'k> {
                 sorted_union(&mut d.written, &of.written);
                 sorted_union(&mut d.results, &of.results);
                 sorted_union(&mut d.loads, &of.loads);
+                sorted_union(&mut d.data, &of.data);
                 d.state |= of.state;
                 d.work = d.work.saturating_add(of.work);
             });
             d.work = d.work.saturating_add(1);
             e.visit_operands(&mut |o| all[o.0 as usize].readers += 1);
+            e.visit_indices(&mut |i| {
+                if i.has_data() {
+                    sorted_union(&mut d.data, &[ExprId(n as u32)]);
+                }
+            });
             let mut axes = Vec::new();
             let mut add = |i: &Index| self.k.resolve(i).visit_axes(&mut |a| sorted_union(&mut axes, &[a]));
             match e {
@@ -149,6 +157,9 @@ impl<'k> Lowering<'k> {
         {
             depth = depth.max(self.index_depth(&self.scope.simplify(&v.end)));
         }
+        for e in &d.data {
+            depth = depth.max(self.depth_of_indices(*e));
+        }
         for load in &d.loads {
             let mut crossed = (depth + 1..self.frames.len()).rev();
             let stays = |f: &usize| {
@@ -168,8 +179,11 @@ impl<'k> Lowering<'k> {
         if d.axes.binary_search(&v.axis).is_ok() {
             return true;
         }
-        let reads = !d.loads.is_empty() && !self.has_lanes(v);
-        reads && d.loads.iter().any(|l| !self.is_inside(*l, &v.outside))
+        let reads = !d.loads.is_empty() || !d.data.is_empty();
+        reads
+            && !self.has_lanes(v)
+            && (d.loads.iter().any(|l| !self.is_inside(*l, &v.outside))
+                || d.data.iter().any(|e| self.data_need_lanes(*e, v)))
     }
 
     /// Whether the vector loop has, at this point, a lane for sure.
@@ -302,7 +316,10 @@ impl<'k> Lowering<'k> {
                 depth = depth.max(frame);
             }
         });
-        depth
+        match atom {
+            Atom::Axis(_) => depth,
+            _ => self.data_depth(atom, depth),
+        }
     }
 
     /// What an expression's value is known by here.

@@ -1,7 +1,7 @@
 //! Indices that differ from lane to lane, as 32-bit integers in the lanes.
 //!
 //! An index is a sum, of which the part without the vector axis is computed in a general register and spread. Quotients and
-//! remainders of the vector axis are computed in each lane.
+//! remainders of the vector axis are computed in each lane, and integers in memory along it are loaded into them.
 
 use super::hash::{Hash128, mix_index};
 use super::math::Writer;
@@ -13,11 +13,14 @@ use lawson_graph::Dim;
 use lawson_kernel::{Atom, AxisId, Index};
 
 impl<'k> Lowering<'k> {
-    /// An index that moves with the vector axis; bits beyond 32 are lost. Written as far outside as it can be.
+    /// An index that is known in lanes alone; bits beyond 32 are lost. Written as far outside as it can be.
     pub(super) fn lanes_of(&mut self, index: &Index, axis: AxisId) -> Result<V> {
         let depth = self.index_depth(index);
         let mut h = Hash128::new(1 << 55);
         mix_index(&mut h, index);
+        if index.has_data() {
+            self.mix_lanes(&mut h);
+        }
         let key = h.finish();
         if let Some(v) = self.frames[depth].masks.get(&key) {
             return Ok(*v);
@@ -25,7 +28,7 @@ impl<'k> Lowering<'k> {
         let mut first = Index::constant(index.offset().clone());
         let mut sum: Option<V> = None;
         for (atom, c) in index.terms() {
-            if !Index::atom(atom.clone()).mentions(axis) {
+            if !self.in_lanes(atom) {
                 first.add_term(atom.clone(), c.clone());
                 continue;
             }
@@ -94,6 +97,7 @@ impl<'k> Lowering<'k> {
     fn atom_lanes(&mut self, atom: &Atom, axis: AxisId, depth: usize) -> Result<V> {
         match atom {
             Atom::Axis(_) => self.lane_multiples(&Dim::ONE, depth),
+            Atom::At(datum) => self.datum_lanes(datum, depth),
             Atom::Div(x, d) | Atom::Mod(x, d) => {
                 let remainder = matches!(atom, Atom::Mod(..));
                 self.must_fit(x)?;
@@ -121,7 +125,7 @@ impl<'k> Lowering<'k> {
                 let mut result: Option<V> = None;
                 for m in members {
                     self.must_fit(m)?;
-                    let value = if m.mentions(axis) {
+                    let value = if m.terms().iter().any(|(a, _)| self.in_lanes(a)) {
                         self.lanes_of(m, axis)?
                     } else {
                         let value = self.scalar(m)?;

@@ -97,6 +97,7 @@ impl<'k> Lowering<'k> {
                 (lo.floor_div(&d), hi.floor_div(&d))
             }
             Atom::Mod(_, d) => (Dim::ZERO, d.max(&Dim::ONE) - 1),
+            Atom::At(datum) => (Dim::ZERO, datum.end.max(&Dim::ONE) - 1),
             Atom::Min(m) => members(m, Dim::min),
             Atom::Max(m) => members(m, Dim::max),
         }

@@ -12,12 +12,12 @@ use lawson_kernel::{
 
 /// Where a stage reads or writes: the address of the first lane, and how far apart lanes are, in elements.
 pub(super) struct Place {
-    addr: Addr,
-    stride: Stride,
+    pub(super) addr: Addr,
+    pub(super) stride: Stride,
 }
 
 #[derive(Clone, PartialEq)]
-enum Stride {
+pub(super) enum Stride {
     /// All lanes at one place.
     None,
     /// Side by side.
@@ -33,10 +33,10 @@ fn bytes_of(dtype: DType) -> i64 {
 impl<'k> Lowering<'k> {
     /// The address of an offset, counted in elements and as simple as can be at this point; written at the outermost depth that
     /// it allows.
-    fn place(&mut self, buffer: BufferId, mut offset: Index) -> Result<Place> {
+    pub(super) fn place(&mut self, buffer: BufferId, mut offset: Index) -> Result<Place> {
         let mut stride = Stride::None;
-        if let Some(axis) = self.vector.as_ref().map(|v| v.axis) {
-            let moves = |(a, _): &&(Atom, Dim)| a.mentions(axis);
+        if self.vector.is_some() {
+            let moves = |(a, _): &&(Atom, Dim)| self.in_lanes(a);
             let mut along = Index::constant(0);
             offset.terms().iter().filter(moves).for_each(|(a, c)| along.add_term(a.clone(), c.clone()));
             stride = match along.terms() {
@@ -168,11 +168,14 @@ impl<'k> Lowering<'k> {
     fn condition_mask(&mut self, condition: &Condition) -> Result<V> {
         let index = self.scope.simplify(&self.k.resolve(&condition.index));
         let vector = self.vector.as_ref().map(|v| (v.axis, v.instance));
-        let along = vector.filter(|(a, _)| index.mentions(*a));
+        let along = vector.filter(|_| index.terms().iter().any(|(a, _)| self.in_lanes(a)));
         let depth = self.index_depth(&index);
         let mut h = Hash128::new((1 << 51) ^ along.map_or(0, |(_, n)| u64::from(n)));
         mix_index(&mut h, &index);
         mix_dim(&mut h, &condition.end);
+        if index.has_data() {
+            self.mix_lanes(&mut h);
+        }
         let key = h.finish();
         if let Some(v) = self.frames[depth].masks.get(&key) {
             return Ok(*v);
@@ -240,14 +243,12 @@ impl<'k> Lowering<'k> {
         })
     }
 
-    /// Where the lanes of 64-bit elements lie, in halves from the first address; `None` if all at one place.
+    /// Where the lanes of 64-bit elements that lie apart are, in halves from the first address; `None` if all at one place.
     fn places_of_halves(&mut self, stride: &Stride) -> Result<Option<V>> {
-        let along = match (stride, &self.vector) {
-            (Stride::None, _) | (Stride::One, None) => return Ok(None),
-            (Stride::One, Some(v)) => Index::axis(v.axis),
-            (Stride::Many(along), _) => along.clone(),
-        };
-        Ok(Some(self.places_of(&(along * 2))?))
+        match stride {
+            Stride::None | Stride::One => Ok(None),
+            Stride::Many(along) => Ok(Some(self.places_of(&(along.clone() * 2))?)),
+        }
     }
 
     /// Where the lanes of a gather or scatter lie, in elements from the first address.
@@ -288,12 +289,42 @@ impl<'k> Lowering<'k> {
         {
             mask = Some(self.both(mask, m, depth));
         }
+        let dst = self.load_lanes(dtype, &place, mask, depth)?;
+        let value = if dtype == DType::Bool {
+            let bits = self.fresh(Class::Mask);
+            self.emit(depth, Op::LanesMask { dst: bits, src: dst });
+            match mask {
+                Some(mask) if place.stride == Stride::None => self.both(Some(mask), bits, depth),
+                _ => bits,
+            }
+        } else {
+            dst
+        };
+        match (guarded, mask) {
+            (Some(guard), Some(mask)) if !self.is_zero(guard.otherwise) => {
+                let otherwise = self.value(guard.otherwise)?;
+                self.select(mask, value, otherwise, dtype, depth)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// Elements at a place, one a lane; lanes outside the mask are 0, but for bools that are all at one place. A bool is not 0
+    /// in its lane where it holds.
+    pub(super) fn load_lanes(
+        &mut self,
+        dtype: DType,
+        place: &Place,
+        mask: Option<V>,
+        depth: usize,
+    ) -> Result<V> {
         let addr = place.addr;
-        let mut dst = self.fresh(Class::Vector);
+        let dst = self.fresh(Class::Vector);
         match (dtype, &place.stride) {
+            (DType::I64, Stride::One) => return self.load_wide_row(addr, mask, depth),
             (DType::I64, stride) => {
                 let places = self.places_of_halves(stride)?;
-                dst = self.load_wide(addr, places, mask, depth)?;
+                return self.load_wide(addr, places, mask, depth);
             }
             (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
                 self.emit(depth, Op::Load { dst, addr, shape: Shape::Full, mask });
@@ -324,23 +355,7 @@ impl<'k> Lowering<'k> {
             }
             _ => return Err(Unsupported::new(format!("a load of {dtype} with this stride"))),
         }
-        let value = if dtype == DType::Bool {
-            let bits = self.fresh(Class::Mask);
-            self.emit(depth, Op::LanesMask { dst: bits, src: dst });
-            match mask {
-                Some(mask) if place.stride == Stride::None => self.both(Some(mask), bits, depth),
-                _ => bits,
-            }
-        } else {
-            dst
-        };
-        match (guarded, mask) {
-            (Some(guard), Some(mask)) if !self.is_zero(guard.otherwise) => {
-                let otherwise = self.value(guard.otherwise)?;
-                self.select(mask, value, otherwise, dtype, depth)
-            }
-            _ => Ok(value),
-        }
+        Ok(dst)
     }
 
     /// Writes a stage's value.
@@ -363,6 +378,7 @@ impl<'k> Lowering<'k> {
         let lines = self.offset_is_line(offset);
         let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
         match (dtype, &stride) {
+            (DType::I64, Stride::One) => self.store_wide_row(addr, value, mask, here)?,
             (DType::I64, stride) => {
                 let places = self.places_of_halves(stride)?;
                 self.store_wide(addr, places, value, mask, here)?;

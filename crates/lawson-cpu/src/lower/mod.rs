@@ -11,11 +11,12 @@
 //!
 //! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction, `wide.rs` those of 64
 //! bits), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
-//! arithmetic in general registers, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
+//! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
 //! machine gives them.
 
 mod acc;
+mod data;
 mod hash;
 mod hoist;
 mod integer;
@@ -384,9 +385,8 @@ impl<'k> Lowering<'k> {
                 let frame = self.frames.pop().unwrap_or_default();
                 done?;
                 let comment = self.listing.then(|| {
-                    let name = |a: AxisId| self.k.axis(a).name.clone();
-                    let axis = name(f.axis);
-                    format!("for {axis} in {}..{} step {}", begin.display(&name), end.display(&name), f.step)
+                    let axis = &self.k.axis(f.axis).name;
+                    format!("for {axis} in {}..{} step {}", self.k.show(&begin), self.k.show(&end), f.step)
                 });
                 self.frames[parent].items.push(Item::Loop(Box::new(Loop {
                     counter,
@@ -432,8 +432,7 @@ impl<'k> Lowering<'k> {
 
     fn store_stage(&mut self, s: &'k Store) -> Result<()> {
         self.comment(|k| {
-            let name = |a: AxisId| k.axis(a).name.clone();
-            let index: Vec<String> = s.index.iter().map(|i| i.display(&name).to_string()).collect();
+            let index: Vec<String> = s.index.iter().map(|i| k.show(i)).collect();
             format!("{}[{}] = e{}", k.buffer(s.buffer).name, index.join(", "), s.value.0)
         });
         let offset = self.scope.simplify(&self.k.resolve(&self.k.buffer(s.buffer).layout.offset(&s.index)));

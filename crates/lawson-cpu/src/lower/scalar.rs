@@ -98,6 +98,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn atom(&mut self, atom: &Atom, depth: usize) -> Result<Gen> {
         match atom {
             Atom::Axis(a) => Ok(Gen::Reg(self.axis(*a)?)),
+            Atom::At(datum) => self.datum(datum, depth),
             Atom::Div(i, d) | Atom::Mod(i, d) => {
                 let remainder = matches!(atom, Atom::Mod(..));
                 let negative = self.scope.interval(i).0.is_none_or(|lo| lo < 0);

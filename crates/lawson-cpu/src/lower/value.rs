@@ -82,8 +82,8 @@ impl<'k> Lowering<'k> {
             Expr::Load(load) => self.load(e, load, depth),
             Expr::Index(index, dtype) => {
                 let index = self.scope.simplify(&k.resolve(index));
-                let along = self.vector.as_ref().map(|v| v.axis).filter(|a| index.mentions(*a));
-                let lanes = match along {
+                let axis = self.vector.as_ref().map(|v| v.axis);
+                let lanes = match axis.filter(|_| index.terms().iter().any(|(a, _)| self.in_lanes(a))) {
                     Some(axis) => self.lanes_of(&index, axis)?,
                     None => {
                         let value = self.scalar(&index)?;

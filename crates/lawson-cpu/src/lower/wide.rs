@@ -2,7 +2,8 @@
 //!
 //! A value is known by the register of its low halves. One without high halves is *narrow*: they are the sign of the low
 //! ones, as of indices, small constants and what was i32. So what never leaves 32 bits costs no more than an i32.
-//! Memory is read and written half by half.
+//! In memory the halves of a number lie side by side: a row of numbers is two vectors whose elements are sorted after a load
+//! and before a store; numbers that lie apart are read and written half by half.
 
 use super::Lowering;
 use super::math::Writer;
@@ -56,7 +57,7 @@ impl<'k> Lowering<'k> {
         depth: usize,
     ) -> Result<V> {
         let [low, high] = [(); 2].map(|()| self.fresh(Class::Vector));
-        for (dst, addr) in [(low, addr), (high, after(addr)?)] {
+        for (dst, addr) in [(low, addr), (high, further(addr, 4)?)] {
             self.emit(
                 depth,
                 match places {
@@ -78,7 +79,7 @@ impl<'k> Lowering<'k> {
         depth: usize,
     ) -> Result<()> {
         let high = self.high(value, depth);
-        for (src, addr) in [(value, addr), (high, after(addr)?)] {
+        for (src, addr) in [(value, addr), (high, further(addr, 4)?)] {
             self.emit(
                 depth,
                 match places {
@@ -88,6 +89,52 @@ impl<'k> Lowering<'k> {
             );
         }
         Ok(())
+    }
+
+    /// Loads numbers that lie side by side.
+    pub(super) fn load_wide_row(&mut self, addr: Addr, mask: Option<V>, depth: usize) -> Result<V> {
+        let upper = self.upper(mask, depth);
+        let [first, second] = [(); 2].map(|()| self.fresh(Class::Vector));
+        for (dst, addr, mask) in [(first, addr, mask), (second, further(addr, 64)?, upper)] {
+            self.emit(depth, Op::Load { dst, addr, shape: Shape::Quads, mask });
+        }
+        let low = self.sorted(first, second, |n| 2 * n, depth);
+        let high = self.sorted(first, second, |n| 2 * n + 1, depth);
+        Ok(self.wide(low, high))
+    }
+
+    /// Stores numbers that lie side by side.
+    pub(super) fn store_wide_row(
+        &mut self,
+        addr: Addr,
+        value: V,
+        mask: Option<V>,
+        depth: usize,
+    ) -> Result<()> {
+        let high = self.high(value, depth);
+        let upper = self.upper(mask, depth);
+        for (from, addr, mask) in [(0, addr, mask), (8, further(addr, 64)?, upper)] {
+            let src = self.sorted(value, high, |n| from + n / 2 + n % 2 * 16, depth);
+            self.emit(depth, Op::Store { addr, src, shape: Shape::Quads, mask });
+        }
+        Ok(())
+    }
+
+    /// The mask of the upper eight lanes.
+    fn upper(&mut self, mask: Option<V>, depth: usize) -> Option<V> {
+        mask.map(|src| {
+            let dst = self.fresh(Class::Mask);
+            self.emit(depth, Op::MaskUpper { dst, src });
+            dst
+        })
+    }
+
+    /// Lanes of two registers, each by its number among the 32.
+    fn sorted(&mut self, a: V, b: V, number: impl Fn(u32) -> u32, depth: usize) -> V {
+        let table = self.table(std::array::from_fn(|n| number(n as u32)));
+        let dst = self.copied(a, depth);
+        self.emit(depth, Op::Update { op: Vec3::Permt2d, dst, a: table, b: Src::Reg(b), mask: None });
+        dst
     }
 
     /// The high halves of `mask ? a : b`, whose low halves are given.
@@ -272,9 +319,9 @@ fn steps_of(nodes: &[Node], acc: AccId, component: usize, into: &mut Vec<ExprId>
     }
 }
 
-/// The address of the high half.
-fn after(addr: Addr) -> Result<Addr> {
-    match addr.disp.checked_add(4) {
+/// The address of so many bytes further on.
+fn further(addr: Addr, bytes: i32) -> Result<Addr> {
+    match addr.disp.checked_add(bytes) {
         Some(disp) => Ok(Addr { disp, ..addr }),
         None => Err(Unsupported::new("an offset or step that does not fit in 32 bits")),
     }

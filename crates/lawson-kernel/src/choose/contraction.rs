@@ -192,7 +192,7 @@ impl<'k> Chooser<'k> {
                 match stride(&offset, f.axis) {
                     Stride::Known(1) => score += 10,
                     Stride::Known(_) | Stride::Unknown => score -= 4,
-                    Stride::None | Stride::Uneven => possible = false,
+                    Stride::None | Stride::Uneven | Stride::Data => possible = false,
                 }
                 for r in loads(self.kernel, &[s.value]) {
                     let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
@@ -211,7 +211,7 @@ impl<'k> Chooser<'k> {
                     Stride::Known(_) | Stride::Unknown if free(r) => score += 3,
                     // One element a lane, in the innermost loop.
                     Stride::Known(_) | Stride::Unknown => score -= 20,
-                    Stride::Uneven => possible = false,
+                    Stride::Uneven | Stride::Data => possible = false,
                 }
                 possible &= r.guard.iter().all(|g| stride(g, f.axis) != Stride::Uneven);
             }

@@ -26,7 +26,7 @@ impl<'k> Chooser<'k> {
                 let narrow = self.kernel.buffer(s.buffer).dtype.bits() != 32;
                 match stride(&offset, axis) {
                     Stride::Known(1) => score += 8,
-                    Stride::None | Stride::Uneven => return i64::MIN,
+                    Stride::None | Stride::Uneven | Stride::Data => return i64::MIN,
                     _ if narrow => return i64::MIN,
                     Stride::Known(_) | Stride::Unknown => score -= 8,
                 }
@@ -38,7 +38,7 @@ impl<'k> Chooser<'k> {
                     Stride::None => score += 1,
                     // Lanes that lie apart are gathered 32 bits at a time.
                     _ if narrow => return i64::MIN,
-                    Stride::Known(_) | Stride::Unknown => score -= 4,
+                    Stride::Known(_) | Stride::Unknown | Stride::Data => score -= 4,
                     Stride::Uneven => return i64::MIN,
                 }
                 if r.guard.iter().any(|g| stride(g, axis) == Stride::Uneven) {

@@ -54,8 +54,10 @@ impl<'k> Chooser<'k> {
             f.begin.is(0)
                 && f.step == 1
                 && writes.iter().all(|w| stride(w, f.axis) == Stride::Known(1))
-                && reads.iter().all(|r| matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1)))
-                && reads.iter().any(|r| stride(&r.offset, f.axis) == Stride::Known(1))
+                && reads.iter().all(|r| {
+                    matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1) | Stride::Data)
+                })
+                && reads.iter().any(|r| matches!(stride(&r.offset, f.axis), Stride::Known(1) | Stride::Data))
                 && reads.iter().flat_map(|r| &r.guard).all(|g| !g.mentions(f.axis))
         };
         let Some(f) = summed.iter().rev().find(|f| fits(f)) else { return };

@@ -15,11 +15,13 @@ pub(crate) enum Stride {
     Unknown,
     /// It is not the same everywhere: the axis stands in a quotient or remainder.
     Uneven,
+    /// Data say it.
+    Data,
 }
 
 /// The stride of an offset along an axis.
 pub(crate) fn stride(offset: &Index, axis: AxisId) -> Stride {
-    let mut out = Stride::None;
+    let (mut out, mut data) = (Stride::None, false);
     for (atom, c) in offset.terms() {
         match atom {
             Atom::Axis(a) if *a == axis => {
@@ -27,13 +29,15 @@ pub(crate) fn stride(offset: &Index, axis: AxisId) -> Stride {
             }
             Atom::Axis(_) => {}
             other => {
-                if Index::atom(other.clone()).mentions(axis) {
+                let alone = Index::atom(other.clone());
+                if alone.mentions_itself(axis) {
                     return Stride::Uneven;
                 }
+                data |= alone.mentions(axis);
             }
         }
     }
-    out
+    if data { Stride::Data } else { out }
 }
 
 /// A load that an expression makes.

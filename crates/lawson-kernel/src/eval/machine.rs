@@ -4,12 +4,12 @@
 //! vectors does, so a load that is only safe on one side needs a guard of its own.
 
 use super::memory::{Iteration, Memory};
-use super::place::{NoValue, Place, size};
+use super::place::{NoValue, Place, Values, size};
 use super::{Options, Order};
 use crate::buffer::BufferId;
 use crate::expr::{Expr, ExprId, Extremum, Scalar};
 use crate::index::Index;
-use crate::tree::{AccId, For, Kernel, Kind, Node};
+use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node};
 use lawson_graph::interp::Element;
 use lawson_graph::op::CompareKind;
 use lawson_graph::{Code, Error, Result, Symbol};
@@ -57,6 +57,19 @@ fn element(scalar: Scalar) -> Element {
         (Some(x), _) => Element::Float(x),
         (None, Some(x)) => Element::from_int(scalar.dtype, i128::from(x)),
         (None, None) => Element::zero(scalar.dtype),
+    }
+}
+
+impl Values for Machine<'_> {
+    fn axis(&self, axis: AxisId) -> Option<i64> {
+        self.axes[axis.0 as usize]
+    }
+
+    fn element(&self, buffer: BufferId, index: &[i64]) -> Option<i64> {
+        match self.memories.get(buffer.0 as usize)?.load(index, self.iteration).ok()? {
+            Element::Int(x) => i64::try_from(x).ok(),
+            Element::Float(_) => None,
+        }
     }
 }
 
@@ -120,11 +133,15 @@ impl<'k> Machine<'k> {
     }
 
     fn at(&self, place: &Place) -> Result<i64> {
-        place.at(&self.axes).map_err(|why| match why {
+        place.at(self).map_err(|why| match why {
             NoValue::Unset(a) => {
                 self.error(format!("axis `{}` is used outside its loop", self.kernel.axis(a).name))
             }
             NoValue::Overflow => self.error("an index divides by 0 or leaves 64 bits"),
+            NoValue::Missing(b) => {
+                let name = &self.kernel.buffer(b).name;
+                self.error(format!("an index mentions an element of `{name}` that is not there"))
+            }
         })
     }
 

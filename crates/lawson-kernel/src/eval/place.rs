@@ -1,6 +1,7 @@
-//! Indices with the parameters put in and derived axes resolved: what is left depends on the axes of loops alone.
+//! Indices with the parameters put in and derived axes resolved: what is left depends on the axes of loops, and on memory.
 
-use crate::index::{Atom, Index};
+use crate::buffer::BufferId;
+use crate::index::{Atom, Datum, Index};
 use crate::tree::{AxisId, Kernel};
 use lawson_graph::{Code, Dim, Error, Result, Symbol};
 
@@ -18,6 +19,7 @@ enum Part {
     Mod(Place, i64),
     Min(Vec<Place>),
     Max(Vec<Place>),
+    At(BufferId, Vec<Place>, i64),
 }
 
 /// Why an index has no value.
@@ -27,6 +29,16 @@ pub(super) enum NoValue {
     Unset(AxisId),
     /// It divides by 0 or leaves 64 bits.
     Overflow,
+    /// It mentions an element that is not there, or no integer.
+    Missing(BufferId),
+}
+
+/// What an index has a value by.
+pub(super) trait Values {
+    /// The value of an axis.
+    fn axis(&self, axis: AxisId) -> Option<i64>;
+    /// An integer in memory.
+    fn element(&self, buffer: BufferId, index: &[i64]) -> Option<i64>;
 }
 
 /// A dimension's value.
@@ -56,22 +68,28 @@ impl Place {
                 Atom::Mod(i, d) => Part::Mod(Place::of(i, value_of)?, size(d, value_of)?),
                 Atom::Min(m) => Part::Min(all(m)?),
                 Atom::Max(m) => Part::Max(all(m)?),
+                Atom::At(d) => Part::At(d.buffer, all(&d.index)?, size(&d.end, value_of)?),
             };
             parts.push((part, size(c, value_of)?));
         }
         Ok(Place { constant: size(index.offset(), value_of)?, parts })
     }
 
-    /// The value, for these values of axes.
-    pub(super) fn at(&self, axes: &[Option<i64>]) -> Result<i64, NoValue> {
+    /// The value, for these values of axes and elements.
+    pub(super) fn at(&self, values: &impl Values) -> Result<i64, NoValue> {
         let mut sum = self.constant;
         for (part, c) in &self.parts {
             let value = match part {
-                Part::Axis(a) => axes[a.0 as usize].ok_or(NoValue::Unset(*a))?,
-                Part::Div(i, d) => i.at(axes)?.checked_div_euclid(*d).ok_or(NoValue::Overflow)?,
-                Part::Mod(i, d) => i.at(axes)?.checked_rem_euclid(*d).ok_or(NoValue::Overflow)?,
-                Part::Min(m) => extremum(m, axes, i64::min)?,
-                Part::Max(m) => extremum(m, axes, i64::max)?,
+                Part::Axis(a) => values.axis(*a).ok_or(NoValue::Unset(*a))?,
+                Part::Div(i, d) => i.at(values)?.checked_div_euclid(*d).ok_or(NoValue::Overflow)?,
+                Part::Mod(i, d) => i.at(values)?.checked_rem_euclid(*d).ok_or(NoValue::Overflow)?,
+                Part::Min(m) => extremum(m, values, i64::min)?,
+                Part::Max(m) => extremum(m, values, i64::max)?,
+                Part::At(buffer, index, end) => {
+                    let index = index.iter().map(|i| i.at(values)).collect::<Result<Vec<i64>, _>>()?;
+                    let value = values.element(*buffer, &index).ok_or(NoValue::Missing(*buffer))?;
+                    Datum::clamped(value, *end)
+                }
             };
             let term = value.checked_mul(*c).ok_or(NoValue::Overflow)?;
             sum = sum.checked_add(term).ok_or(NoValue::Overflow)?;
@@ -80,10 +98,10 @@ impl Place {
     }
 }
 
-fn extremum(members: &[Place], axes: &[Option<i64>], join: fn(i64, i64) -> i64) -> Result<i64, NoValue> {
+fn extremum(members: &[Place], values: &impl Values, join: fn(i64, i64) -> i64) -> Result<i64, NoValue> {
     let mut best = None;
     for m in members {
-        let value = m.at(axes)?;
+        let value = m.at(values)?;
         best = Some(best.map_or(value, |b| join(b, value)));
     }
     best.ok_or(NoValue::Overflow)

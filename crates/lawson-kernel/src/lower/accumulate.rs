@@ -3,7 +3,7 @@
 //! Each is computed where its index first has a value, in loops of its own, and its result is known from there on. Sums of
 //! floats narrower than f32 are kept in f32.
 
-use super::walk::{Indices, Purpose, Walk, join, name_of, spread};
+use super::walk::{Indices, Purpose, Walk, concerns, join, name_of, spread};
 use crate::build::{accumulate, step};
 use crate::expr::{Condition, Expr, ExprId, Extremum, Scalar};
 use crate::group::Refused;
@@ -57,8 +57,7 @@ impl<'g> Walk<'g> {
                 axes.insert(a);
             })
         });
-        let given: Vec<Condition> =
-            given.iter().filter(|c| axes.iter().any(|a| c.index.mentions(*a))).cloned().collect();
+        let given: Vec<Condition> = given.iter().filter(|c| concerns(c, &axes)).cloned().collect();
         let key = (v, index, given);
         if let Some(acc) = self.results.get(&key) {
             return Ok(*acc);

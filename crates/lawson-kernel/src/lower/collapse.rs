@@ -62,8 +62,9 @@ fn grow(
                 })?;
                 let b = kernel.buffer(*buffer);
                 let others = (0..index.len()).filter(|d| *d != first && *d != first + 1);
-                let alone =
-                    others.map(|d| &index[d]).all(|i| !i.mentions(pair.outer) && !i.mentions(pair.inner));
+                let alone = others
+                    .map(|d| &index[d])
+                    .all(|i| ![pair.outer, pair.inner].iter().any(|a| i.mentions_itself(*a)));
                 let dense = b.dims[first + 1] == pair.inner_size && b.layout == Layout::row_major(&b.dims);
                 if !alone || !dense || *buffers.entry(*buffer).or_insert(first) != first {
                     return None;
@@ -118,7 +119,7 @@ fn candidates(kernel: &Kernel) -> Vec<Pair> {
     found
 }
 
-/// Every access of a buffer.
+/// Every access of a buffer, those of elements that indices mention included.
 pub(super) fn accesses(kernel: &Kernel) -> Vec<(BufferId, Vec<Index>)> {
     let loads = kernel.exprs.iter().filter_map(|e| match e {
         Expr::Load(load) => Some((load.buffer, load.index.clone())),
@@ -130,6 +131,11 @@ pub(super) fn accesses(kernel: &Kernel) -> Vec<(BufferId, Vec<Index>)> {
         Node::Prefetch { buffer, index, .. } => all.push((*buffer, index.clone())),
         Node::For(_) | Node::Accumulate { .. } | Node::Step { .. } => {}
     });
+    let mut data = Vec::new();
+    let mut look = |i: &Index| i.visit_data(&mut |d| data.push((d.buffer, d.index.clone())));
+    all.iter().for_each(|(_, index)| index.iter().for_each(&mut look));
+    visit_plain(kernel, &mut look);
+    all.extend(data);
     all
 }
 
@@ -152,9 +158,10 @@ fn visit_plain(kernel: &Kernel, visit: &mut impl FnMut(&Index)) {
     });
 }
 
-/// An index over the joined axis, if it holds the two axes as `c·(outer·size + inner)` or not at all.
+/// An index over the joined axis, if it holds the two axes as `c·(outer·size + inner)` or not at all. Elements that it mentions
+/// are left alone: they are accesses of their own.
 fn joined(index: &Index, pair: &Pair) -> Option<Index> {
-    if !index.mentions(pair.outer) && !index.mentions(pair.inner) {
+    if !index.mentions_itself(pair.outer) && !index.mentions_itself(pair.inner) {
         return Some(index.clone());
     }
     let mut out = Index::constant(index.offset().clone());
@@ -165,7 +172,7 @@ fn joined(index: &Index, pair: &Pair) -> Option<Index> {
             Atom::Axis(a) if *a == pair.inner => inner = c.clone(),
             _ => {
                 let alone = Index::atom(atom.clone());
-                if alone.mentions(pair.outer) || alone.mentions(pair.inner) {
+                if alone.mentions_itself(pair.outer) || alone.mentions_itself(pair.inner) {
                     return None;
                 }
                 out.add_term(atom.clone(), c.clone());
@@ -203,7 +210,7 @@ fn apply(kernel: &mut Kernel, pairs: &[Pair], buffers: &HashMap<BufferId, usize>
         b.dims[*first] = outer * b.dims[*first].clone();
         b.layout = Layout::row_major(&b.dims);
     }
-    Remap { access: &access, index: &index }.apply(kernel);
+    Remap { access: &access, datum: &access, index: &index }.apply(kernel);
     let mut body = std::mem::take(&mut kernel.body);
     join_loops(&mut body, &pairs);
     kernel.body = body;

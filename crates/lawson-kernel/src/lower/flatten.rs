@@ -29,7 +29,7 @@ pub(super) fn flatten(kernel: &mut Kernel) {
             }
             (id, index)
         };
-        Remap { access: &access, index: &Index::clone }.apply(kernel);
+        Remap { access: &access, datum: &access, index: &Index::clone }.apply(kernel);
     }
 }
 

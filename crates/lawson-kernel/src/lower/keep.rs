@@ -6,7 +6,7 @@
 
 use super::pattern::is_accumulated;
 use super::view;
-use super::walk::{Indices, Kept, KeptDim, Purpose, Walk, name_of};
+use super::walk::{Indices, Kept, KeptDim, Purpose, Walk, concerns, name_of};
 use crate::buffer::Level;
 use crate::build::store;
 use crate::expr::{Condition, ExprId};
@@ -68,6 +68,9 @@ impl<'g> Walk<'g> {
                 let operand = view::operand_index(self, node, index)?;
                 vec![(node.inputs[0], operand.into_iter().map(|i| self.simplify(i)).collect())]
             }
+            Op::Gather(_) | Op::DynamicSlice(_) => {
+                vec![(node.inputs[0], self.data_operand(node, index)?)]
+            }
             _ => Vec::new(),
         })
     }
@@ -125,7 +128,9 @@ impl<'g> Walk<'g> {
             }
             todo.extend(match &node.op {
                 // Where exactly does not matter here, only with which loops.
-                Op::Pad(_) | Op::Concat(_) => node.inputs.iter().map(|v| (*v, index.clone())).collect(),
+                Op::Pad(_) | Op::Concat(_) | Op::UpdateSlice => {
+                    node.inputs.iter().map(|v| (*v, index.clone())).collect()
+                }
                 _ => self.reads(node, &index)?,
             });
         }
@@ -160,8 +165,7 @@ impl<'g> Walk<'g> {
                 axes.insert(a);
             })
         });
-        let about_fixed = |c: &&Condition| axes.iter().any(|a| c.index.mentions(*a));
-        let kept_given: Vec<Condition> = given.iter().filter(about_fixed).cloned().collect();
+        let kept_given: Vec<Condition> = given.iter().filter(|c| concerns(c, &axes)).cloned().collect();
         let is_mixed = |i: &Index| !self.is_block_row(i) && self.mentions(i, |p| p != Purpose::Terms);
         let mixed = index.iter().zip(&inner).any(|(i, inner)| *inner && is_mixed(i))
             || kept_given.iter().any(|c| self.mentions(&c.index, is_inner));

@@ -11,14 +11,15 @@
 //! So softmax, layer norm and chains of linear layers need no rule of their own; attention by blocks does
 //! (`attention.rs`).
 //!
-//! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic,
-//! `accumulate.rs` the accumulators, `keep.rs` decides on scratch, `flatten.rs` and
+//! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
+//! that of indices that are data, `accumulate.rs` the accumulators, `keep.rs` decides on scratch, `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
 mod accumulate;
 mod attention;
 mod collapse;
+mod data;
 mod flatten;
 mod keep;
 mod nest;
@@ -82,7 +83,7 @@ impl Lowered {
     }
 }
 
-/// Whether lowering computes an operator by loops over elements, whatever stands around it.
+/// Whether lowering computes an operator by loops over elements.
 pub fn takes(op: &Op) -> bool {
     match op {
         op if op.is_elementwise() => true,
@@ -91,6 +92,8 @@ pub fn takes(op: &Op) -> bool {
             true
         }
         Op::Reduce(_) | Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => true,
+        // Where their indices are in a buffer.
+        Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => true,
         _ => false,
     }
 }

@@ -13,6 +13,8 @@ pub(super) type Access<'a> = &'a dyn Fn(BufferId, &[Index]) -> (BufferId, Vec<In
 pub(super) struct Remap<'a> {
     /// A buffer and the index at which it is read, written or prefetched.
     pub(super) access: Access<'a>,
+    /// A buffer and the index of an element that another index mentions; rewritten before that one is.
+    pub(super) datum: Access<'a>,
     /// Any other index: bounds of loops, conditions, indices as numbers.
     pub(super) index: &'a dyn Fn(&Index) -> Index,
 }
@@ -52,7 +54,9 @@ pub(super) fn tidy(kernel: &mut Kernel) {
     let new_id = |a: AxisId| looped.iter().position(|l| *l == a).map_or(a, |p| AxisId(p as u32));
     let index = |i: &Index| i.substitute(&|a| Some(Index::axis(new_id(a))));
     let access = |buffer: BufferId, old: &[Index]| (buffer, old.iter().map(index).collect());
-    Remap { access: &access, index: &index }.apply(kernel);
+    // An index is renumbered at all depths, and so are the places of the elements that it mentions.
+    let datum = |buffer: BufferId, index: &[Index]| (buffer, index.to_vec());
+    Remap { access: &access, datum: &datum, index: &index }.apply(kernel);
     kernel.axes = looped.iter().map(|a| kernel.axes[a.0 as usize].clone()).collect();
     fn renumber(nodes: &mut [Node], new_id: &impl Fn(AxisId) -> AxisId) {
         for node in nodes {
@@ -98,14 +102,14 @@ impl Remap<'_> {
             }
             let of = |e: ExprId| ids[e.0 as usize];
             let new = match expr {
-                Expr::Index(i, d) => Expr::Index((self.index)(&i), d),
+                Expr::Index(i, d) => Expr::Index(self.index(&i), d),
                 Expr::Load(load) => {
-                    let (buffer, index) = (self.access)(load.buffer, &load.index);
+                    let (buffer, index) = self.access(load.buffer, &load.index);
                     let guard = load.guard.map(|g| Guard {
                         conditions: g
                             .conditions
                             .into_iter()
-                            .map(|c| Condition { index: (self.index)(&c.index), end: c.end })
+                            .map(|c| Condition { index: self.index(&c.index), end: c.end })
                             .collect(),
                         otherwise: of(g.otherwise),
                     });
@@ -133,22 +137,31 @@ impl Remap<'_> {
         kernel.body = body;
     }
 
+    fn access(&self, buffer: BufferId, index: &[Index]) -> (BufferId, Vec<Index>) {
+        let index: Vec<Index> = index.iter().map(|i| i.with_data(&self.datum)).collect();
+        (self.access)(buffer, &index)
+    }
+
+    fn index(&self, index: &Index) -> Index {
+        (self.index)(&index.with_data(&self.datum))
+    }
+
     fn nodes(&self, nodes: &mut [Node], of: &impl Fn(&mut ExprId)) {
         for node in nodes {
             match node {
                 Node::For(f) => {
-                    f.begin = (self.index)(&f.begin);
-                    f.end = (self.index)(&f.end);
+                    f.begin = self.index(&f.begin);
+                    f.end = self.index(&f.end);
                     self.nodes(&mut f.body, of);
                 }
                 Node::Accumulate { body, .. } => self.nodes(body, of),
                 Node::Step { values, .. } => values.iter_mut().for_each(of),
                 Node::Store(s) => {
-                    (s.buffer, s.index) = (self.access)(s.buffer, &s.index);
+                    (s.buffer, s.index) = self.access(s.buffer, &s.index);
                     of(&mut s.value);
                 }
                 Node::Prefetch { buffer, index, .. } => {
-                    (*buffer, *index) = (self.access)(*buffer, index);
+                    (*buffer, *index) = self.access(*buffer, index);
                 }
             }
         }

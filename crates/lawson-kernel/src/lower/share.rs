@@ -62,7 +62,7 @@ pub(super) fn share_scratch(kernel: &mut Kernel) {
         let target = into.get(&buffer).copied().unwrap_or(buffer);
         (moved.get(&target).copied().unwrap_or(target), index.to_vec())
     };
-    Remap { access: &access, index: &Index::clone }.apply(kernel);
+    Remap { access: &access, datum: &access, index: &Index::clone }.apply(kernel);
 }
 
 /// Calls `visit` with the bodies of loops, and of the kernel, that have several nodes.

@@ -71,6 +71,16 @@ pub(super) struct Source {
     pub(super) order: Option<Vec<usize>>,
 }
 
+impl Source {
+    /// Where the element of an index lies, one a dimension of the buffer; likewise for sizes.
+    pub(super) fn place<T: Clone>(&self, index: Vec<T>) -> Vec<T> {
+        match &self.order {
+            Some(order) => order.iter().map(|d| index[*d].clone()).collect(),
+            None => index,
+        }
+    }
+}
+
 pub(super) struct Walk<'g> {
     pub(super) graph: &'g Graph,
     pub(super) inside: HashSet<NodeId>,
@@ -220,6 +230,11 @@ impl<'g> Walk<'g> {
         Some(open)
     }
 
+    /// Whether `0 <= index < end` under the loops that are open.
+    pub(super) fn proves_within(&self, index: &Index, end: &Dim) -> bool {
+        self.scope(|s| s.proves_within(index, end, &[]))
+    }
+
     pub(super) fn number(&mut self, dtype: DType, value: f64) -> ExprId {
         let int = lawson_graph::number::saturate(DType::I64, value) as i64;
         let scalar = if dtype.is_float() { Scalar::float(dtype, value) } else { Scalar::int(dtype, int) };
@@ -315,11 +330,7 @@ impl<'g> Walk<'g> {
         let Some(node) = self.node(v).filter(|n| !matches!(n.op, Op::Constant(_))) else {
             let missing = || Refused::DType { value: self.graph.value_name(v), ty: ty.to_string() };
             let source = self.buffers.get(&v).ok_or_else(missing)?;
-            let index = match &source.order {
-                Some(order) => order.iter().map(|d| index[*d].clone()).collect(),
-                None => index,
-            };
-            let buffer = source.buffer;
+            let (buffer, index) = (source.buffer, source.place(index));
             return Ok(self.load(buffer, index, given));
         };
         if let Some(id) = self.load_kept(v, &index, given) {
@@ -390,6 +401,11 @@ impl<'g> Walk<'g> {
                 let operand = operand.into_iter().map(|i| self.simplify(i)).collect();
                 self.value(node.inputs[0], operand, given)
             }
+            Op::Gather(_) | Op::DynamicSlice(_) => {
+                let operand = self.data_operand(node, &index)?;
+                self.value(node.inputs[0], operand, given)
+            }
+            Op::UpdateSlice => self.update_slice(node, index, given),
             Op::Pad(pad) => self.pad(node, pad, index, given),
             Op::Concat(concat) => self.concat(node, concat.axis, index, given),
             Op::Reduce(_) | Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => {
@@ -398,9 +414,7 @@ impl<'g> Walk<'g> {
                 Ok(self.cast(result, ty.dtype))
             }
             Op::Composite(_) => Err(self.refuse(node, "composites are decomposed before lowering")),
-            Op::DynamicSlice(_) | Op::UpdateSlice | Op::Gather(_) | Op::Scatter(_) => {
-                Err(self.refuse(node, "its indices are data, and kernels index by their loops alone"))
-            }
+            Op::Scatter(_) => Err(self.refuse(node, "where it writes is data, and updates may meet there")),
             Op::Cumulative(_) | Op::Sort(_) => {
                 Err(self.refuse(node, "its elements depend on one another in order"))
             }
@@ -484,6 +498,16 @@ impl<'g> Walk<'g> {
         }
         Ok(value)
     }
+}
+
+/// Whether a condition says something about an index over these axes. One on no axis is about the data that it mentions.
+pub(super) fn concerns(condition: &Condition, axes: &HashSet<AxisId>) -> bool {
+    let (mut any, mut shared) = (false, false);
+    condition.index.visit_axes(&mut |a| {
+        any = true;
+        shared |= axes.contains(&a);
+    });
+    shared || !any
 }
 
 /// Conditions together, none twice.

@@ -34,6 +34,8 @@ struct Members {
     /// Contractions, convolutions and windows; reductions.
     products: usize,
     reductions: usize,
+    /// Operators whose indices are data.
+    picking: usize,
     /// How often its accumulators step.
     steps: f64,
     /// Composites and what loops do not compute: never joined.
@@ -112,6 +114,10 @@ impl<'g> Groups<'g> {
         match node.op {
             Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => members.products = 1,
             Op::Reduce(_) => members.reductions = 1,
+            Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => {
+                members.picking = 1;
+                return members;
+            }
             _ => return members,
         }
         members.steps = self.costs.products(node);
@@ -152,6 +158,7 @@ impl<'g> Groups<'g> {
             computing: x.computing + y.computing + self.again(x, y),
             products: x.products + y.products,
             reductions: x.reductions + y.reductions,
+            picking: x.picking + y.picking,
             steps: x.steps + y.steps,
             is_alone: x.is_alone || y.is_alone,
             is_view: x.is_view && y.is_view,
@@ -160,16 +167,25 @@ impl<'g> Groups<'g> {
         }
     }
 
-    /// Seconds that a group takes more when a product that reads its results computes it: every element many times.
+    /// Seconds that a group takes more when another one computes it where it is read: a product asks for every element many
+    /// times, and places that are data may be the same ones again.
     fn again(&self, a: &Members, b: &Members) -> f64 {
-        if b.products == 0 || a.computing == 0.0 {
+        if b.products + b.picking == 0 || a.computing == 0.0 {
             return 0.0;
         }
-        let nodes = b.nodes.iter().map(|n| self.graph.node(*n));
-        let products =
-            nodes.filter(|n| matches!(n.op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_)));
-        let times =
-            products.flat_map(|p| a.outputs.iter().map(|v| self.costs.times(p, *v))).fold(1.0, f64::max);
+        let mut times: f64 = 1.0;
+        for n in &b.nodes {
+            let node = self.graph.node(*n);
+            for v in a.outputs.iter().filter(|v| self.flow.sources[n.index()].contains(v)) {
+                times = times.max(match &node.op {
+                    Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => self.costs.times(node, *v),
+                    Op::Gather(_) | Op::DynamicSlice(_) => {
+                        self.costs.elements(node.outputs[0]) / self.costs.elements(*v).max(1.0)
+                    }
+                    _ => 1.0,
+                });
+            }
+        }
         a.computing * (times - 1.0)
     }
 
@@ -303,17 +319,21 @@ impl<'g> Groups<'g> {
         Ok(())
     }
 
-    /// Asks lowering where there are accumulators: they may need scratch that cannot be, or would be computed again and again
-    /// in loops that they do not depend on.
+    /// Asks lowering where indices are data, which must lie in a buffer, and where there are accumulators: they may need scratch that
+    /// cannot be, or would be computed again and again in loops that they do not depend on.
     fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Lowered>, Refused> {
         let (x, y) = (&self.members[a], &self.members[b]);
-        if x.products + x.reductions + y.products + y.reductions == 0 {
+        if [x, y].iter().all(|m| m.products + m.reductions + m.picking == 0) {
             return Ok(None);
         }
         let mut nodes = x.nodes.clone();
         nodes.extend(&y.nodes);
         let mut joined = self.joined(a, b);
         let lowered = self.lower(&nodes, &joined.outputs)?;
+        // Each slice of a product would be a product of its own.
+        if joined.products > 0 && lowered.kernel.accs.len() > joined.products + joined.reductions {
+            return Err(Refused::Again);
+        }
         joined.computing += self.costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
         if self.predicted(&joined) >= self.predicted(x) + self.predicted(y) {
             return Err(Refused::Again);

@@ -107,7 +107,7 @@ impl<'k> Outliner<'k> {
     }
 
     fn index(&self, index: &Index) -> Option<i64> {
-        index.eval(&|a| self.axis(a), &|s| self.bindings.get(s))
+        index.eval(&|a| self.axis(a), &|s| self.bindings.get(s), &|_, _| None)
     }
 
     fn value(&self, index: &Index) -> Result<i64> {

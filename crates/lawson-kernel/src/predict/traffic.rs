@@ -253,6 +253,12 @@ impl<'k> Traffic<'k> {
                 }
                 Atom::Min(m) => self.extremum(m, i64::min),
                 Atom::Max(m) => self.extremum(m, i64::max),
+                // Data take at most as many values as there are places that they are read at.
+                Atom::At(datum) => {
+                    let places = datum.index.iter().map(|i| self.interval(i)).map(|(lo, hi)| hi - lo + 1);
+                    let places = places.fold(1i64, i64::saturating_mul);
+                    (0, dim(&datum.end).min(places).max(1) - 1)
+                }
             };
             let (a, b) = (a.saturating_mul(c), b.saturating_mul(c));
             lo = lo.saturating_add(a.min(b));

@@ -118,8 +118,8 @@ impl<'k> Scope<'k> {
         proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
     }
 
-    /// An index that is never above 0 only where this one is not either, without its first quotient or remainder: `k·(x/k)`
-    /// becomes `x`, `-k·(x/k)` becomes `k - 1 - x`, `x%k` becomes `k - 1` and `-(x%k)` becomes 0. Where a quotient has another
+    /// An index that is never above 0 only where this one is not either, without its first quotient, remainder or integer in
+    /// memory: `k·(x/k)` becomes `x`, `-k·(x/k)` becomes `k - 1 - x`, `x%k` becomes `k - 1` and `-(x%k)` becomes 0. Where a quotient has another
     /// coefficient, everything is taken `k` times first.
     fn above_quotient(&self, index: &Index) -> Option<Index> {
         index.terms().iter().find_map(|(atom, c)| {
@@ -139,6 +139,8 @@ impl<'k> Scope<'k> {
                 }
                 Atom::Mod(_, k) if c > 0 => put.add_scaled(&Index::constant(k.clone() - 1), &Dim::from(c)),
                 Atom::Mod(..) => {}
+                Atom::At(d) if c > 0 => put.add_scaled(&Index::constant(d.end.clone() - 1), &Dim::from(c)),
+                Atom::At(_) => {}
                 Atom::Axis(_) | Atom::Min(_) | Atom::Max(_) => return None,
             }
             Some(self.simplify(&put))
@@ -161,6 +163,7 @@ fn size(index: &Index) -> usize {
         Atom::Axis(_) => 1,
         Atom::Div(i, _) | Atom::Mod(i, _) => 1 + size(i),
         Atom::Min(m) | Atom::Max(m) => 1 + m.iter().map(size).sum::<usize>(),
+        Atom::At(datum) => 1 + datum.index.iter().map(size).sum::<usize>(),
     };
     index.terms().iter().map(|(a, _)| atom(a)).sum()
 }

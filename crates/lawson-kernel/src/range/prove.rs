@@ -6,13 +6,15 @@
 
 use super::{Scope, Truth};
 use crate::expr::Condition;
-use crate::index::{Atom, Index};
+use crate::index::{Atom, Datum, Index};
 use crate::tree::Node;
 use lawson_graph::{Dim, Fact, Facts, Relation, Symbol};
 use std::collections::BTreeSet;
 
 /// What the names of the prover's symbols for axes begin with: a control character, which no parameter's name has.
 const AXIS_SYMBOL: &str = "\u{1}axis ";
+/// The same for integers in memory.
+const DATA_SYMBOL: &str = "\u{1}data ";
 
 /// What the prover's symbol for an axis stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +39,7 @@ impl Scope<'_> {
             return true;
         }
         let by_facts = |view: View, prove: &dyn Fn(&Facts, &[Dim]) -> bool| {
-            let Some(facts) = self.facts(given, view) else { return true };
+            let Some(facts) = self.facts(given, view, &index) else { return true };
             let value = self.as_dim(&index, view);
             prove(&facts, &[end.clone() - value.clone() - 1, value])
         };
@@ -60,6 +62,7 @@ impl Scope<'_> {
         match atom {
             // A remainder is below its divisor; a divisor of 0 belongs to loops that do not run.
             Atom::Mod(_, k) => c.is(1) && offset.is(0) && k == end,
+            Atom::At(datum) => c.is(1) && offset.is(0) && datum.end == *end,
             // 0 <= x/k + r < end says 0 <= x + k·r < k·end, and so does r - x/k of k·r + k - 1 - x.
             Atom::Div(x, k) if self.kernel.facts.is_nonnegative(k) => {
                 let moved = offset.clone() * k.clone();
@@ -95,7 +98,7 @@ impl Scope<'_> {
         if self.interval(&index).0.is_some_and(|lo| lo >= 0) {
             return true;
         }
-        let Some(facts) = self.facts(&[], View::Plain) else { return true };
+        let Some(facts) = self.facts(&[], View::Plain, &index) else { return true };
         let values = [self.as_dim(&index, View::Plain)];
         if all_nonnegative(&facts, &values) || self.never_positive(&index.scaled(&Dim::from(-1))) {
             return true;
@@ -105,7 +108,7 @@ impl Scope<'_> {
             && index.terms().iter().all(|(atom, c)| {
                 facts.is_nonnegative(c)
                     && match atom {
-                        Atom::Axis(_) | Atom::Mod(..) => true,
+                        Atom::Axis(_) | Atom::Mod(..) | Atom::At(_) => true,
                         Atom::Div(i, _) => self.proves_nonnegative(i),
                         Atom::Min(m) => m.iter().all(|i| self.proves_nonnegative(i)),
                         Atom::Max(m) => m.iter().any(|i| self.proves_nonnegative(i)),
@@ -152,16 +155,17 @@ impl Scope<'_> {
             }
             Some(all_nonnegative(&parts, &values.iter().map(split).collect::<Vec<Dim>>()))
         };
-        let is_axis = |s: &Symbol| s.name().starts_with(AXIS_SYMBOL);
-        let parameters = symbols.iter().filter(|s| !is_axis(s));
+        let is_own = |s: &Symbol| [AXIS_SYMBOL, DATA_SYMBOL].iter().any(|p| s.name().starts_with(p));
+        let parameters = symbols.iter().filter(|s| !is_own(s));
         let pairs = parameters.flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
         let mut tries =
             pairs.flat_map(|(s, d)| steps.iter().filter(move |m| **m < d).map(move |m| (s, d, m - 1)));
         tries.any(|(symbol, d, more)| attempt(symbol, d, more) == Some(true))
     }
 
-    /// What is known of parameters and axes here; `None` if that contradicts itself, so that nothing is executed here.
-    fn facts(&self, given: &[Condition], view: View) -> Option<Facts> {
+    /// What is known of parameters, axes, and the integers in memory that an index or a condition mentions; `None` if that
+    /// contradicts itself, so that nothing is executed here.
+    fn facts(&self, given: &[Condition], view: View, index: &Index) -> Option<Facts> {
         let mut facts = self.kernel.facts.clone();
         for (axis, begin, end, step) in &self.bounds {
             let symbol = self.as_dim(&Index::axis(*axis), view);
@@ -185,16 +189,24 @@ impl Scope<'_> {
                 facts.add(fact).ok()?;
             }
         }
-        for c in given {
-            let i = self.simplify(&self.kernel.resolve(&c.index));
+        let mut data = Vec::new();
+        index.visit_data(&mut |d| data.push(d.clone()));
+        let given: Vec<(Index, &Dim)> =
+            given.iter().map(|c| (self.simplify(&self.kernel.resolve(&c.index)), &c.end)).collect();
+        given.iter().for_each(|(i, _)| i.visit_data(&mut |d| data.push(d.clone())));
+        for d in data {
+            // Symbols are not negative anyway.
+            facts.add(Fact::new(data_symbol(&d), Relation::Lt, d.end.clone())).ok()?;
+        }
+        for (i, end) in given {
             let i = self.as_dim(&i, view);
             facts.add(Fact::new(i.clone(), Relation::Ge, 0)).ok()?;
-            facts.add(Fact::new(i, Relation::Lt, c.end.clone())).ok()?;
+            facts.add(Fact::new(i, Relation::Lt, end.clone())).ok()?;
         }
         Some(facts)
     }
 
-    /// An index as an expression over symbols, one an axis.
+    /// An index as an expression over symbols, one an axis and one an integer in memory.
     fn as_dim(&self, index: &Index, view: View) -> Dim {
         let members = |m: &[Index]| m.iter().map(|i| self.as_dim(i, view)).collect::<Vec<Dim>>();
         let mut sum = index.offset().clone();
@@ -213,11 +225,17 @@ impl Scope<'_> {
                 Atom::Mod(i, d) => self.as_dim(i, view).modulo(d),
                 Atom::Min(m) => members(m).into_iter().reduce(|a, b| a.min(&b)).unwrap_or(Dim::ZERO),
                 Atom::Max(m) => members(m).into_iter().reduce(|a, b| a.max(&b)).unwrap_or(Dim::ZERO),
+                Atom::At(datum) => data_symbol(datum),
             };
             sum = sum + value * c.clone();
         }
         sum
     }
+}
+
+/// What stands for an integer in memory: the same for the same element clamped alike.
+fn data_symbol(datum: &Datum) -> Dim {
+    Dim::symbol(format!("{DATA_SYMBOL}{:?}", Index::atom(Atom::At(Box::new(datum.clone())))))
 }
 
 /// `axis < min(a, b) + c` says `axis < a + c` and `axis < b + c`; so does a maximum below.

@@ -217,12 +217,13 @@ fn infinite(kernel: &Kernel, value: ExprId, of: Extremum) -> Conditions {
     }
 }
 
-/// The interval of `axis` in which `0 <= index < end`, if the index is `c·axis + rest` and the rest is known outside.
+/// The interval of `axis` in which `0 <= index < end`, if the index is `c·axis + rest`, the rest is known outside and is no data:
+/// the bounds of loops mention none.
 fn solve(index: &Index, condition: &Condition, axis: AxisId, inside: &[AxisId]) -> Option<Interval> {
     let (_, c) = index.terms().iter().find(|(a, _)| *a == Atom::Axis(axis))?;
     let c = c.as_const()?;
     let rest = index.clone() - Index::axis(axis) * c;
-    if inside.iter().any(|a| rest.mentions(*a)) {
+    if rest.has_data() || inside.iter().any(|a| rest.mentions(*a)) {
         return None;
     }
     let last = Index::constant(condition.end.clone() - 1);

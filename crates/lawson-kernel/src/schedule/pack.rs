@@ -162,6 +162,9 @@ fn survey(scope: &mut Scope<'_>, f: &For, source: BufferId) -> std::result::Resu
 fn reach(scope: &Scope<'_>, load: &Load, inside: &[AxisId]) -> std::result::Result<Vec<Reach>, String> {
     let kernel = scope.kernel();
     let parts = load.index.iter().map(|index| {
+        if index.has_data() {
+            return Err(format!("{} is known only where it is read", shown(kernel, index)));
+        }
         let (outer, inner) = parts(kernel, index, inside)?;
         // The range is that of the inner part as it stands, so that minima in the loops' bounds count.
         match scope.interval(&scope.simplify(&inner)) {
@@ -319,7 +322,8 @@ fn first_reads(scope: &mut Scope<'_>, f: &For, source: BufferId) -> Vec<Vec<Inde
             begins.push((inner.axis, begin));
         }
         visit_loads(kernel, values_of(node), &mut |load| {
-            if load.buffer == source {
+            // What is ahead of a loop's end has no element to say where it lies.
+            if load.buffer == source && !load.index.iter().any(Index::has_data) {
                 let index: Vec<Index> = load.index.iter().map(|i| first(i, &begins)).collect();
                 if !out.contains(&index) {
                     out.push(index);

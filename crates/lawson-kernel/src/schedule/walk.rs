@@ -74,7 +74,7 @@ impl Refusal {
 
 /// An index as text.
 pub(super) fn shown(kernel: &Kernel, index: &Index) -> String {
-    index.display(&|a| kernel.axis(a).name.clone()).to_string()
+    kernel.show(index)
 }
 
 /// Names that no axis has yet, in a row: `i.0` and `i.1` unless those are taken.

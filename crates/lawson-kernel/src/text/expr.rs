@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn index(&mut self) -> Result<Index> {
-        read_index(&mut self.cursor, &self.axes)
+        read_index(&mut self.cursor, &self.declared)
     }
 
     fn function(&mut self) -> Result<ExprId> {

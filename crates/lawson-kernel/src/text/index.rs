@@ -1,16 +1,23 @@
-//! Indices as text, both ways: sums of products as dimensions are written, with axes among the names.
+//! Indices as text, both ways: sums of products as dimensions are written, with axes and elements of inputs among the names.
 
+use crate::buffer::BufferId;
 use crate::index::{Atom, Index};
 use crate::tree::AxisId;
 use lawson_graph::syntax::{Cursor, DimToken, DimTokens, Kind};
 use lawson_graph::{Dim, Result};
 use std::collections::HashMap;
 
-/// How many quotients, remainders, minima and brackets one index may have.
+/// How many quotients, remainders, minima, elements and brackets one index may have.
 const MAX_PARTS: usize = 64;
 
-/// The text of an index, with axes named by `name`.
-pub(super) fn index_text(index: &Index, name: &impl Fn(AxisId) -> String) -> String {
+/// What axes and buffers are called in a text.
+pub(super) trait Names {
+    fn axis(&self, axis: AxisId) -> String;
+    fn buffer(&self, buffer: BufferId) -> String;
+}
+
+/// The text of an index.
+pub(super) fn index_text(index: &Index, name: &impl Names) -> String {
     let mut out = String::new();
     for (atom, c) in index.terms() {
         let negative = c.as_const().is_some_and(|c| c < 0);
@@ -22,7 +29,7 @@ pub(super) fn index_text(index: &Index, name: &impl Fn(AxisId) -> String) -> Str
             (false, false) => " + ",
         });
         let text = atom_text(atom, name);
-        let alone = text.contains(' ') && !matches!(atom, Atom::Min(_) | Atom::Max(_));
+        let alone = text.contains(' ') && !matches!(atom, Atom::Min(_) | Atom::Max(_) | Atom::At(_));
         let text = if alone && (negative || !size.is(1)) { format!("({text})") } else { text };
         match size.as_const() {
             Some(1) => {}
@@ -39,17 +46,18 @@ pub(super) fn index_text(index: &Index, name: &impl Fn(AxisId) -> String) -> Str
     }
 }
 
-fn atom_text(atom: &Atom, name: &impl Fn(AxisId) -> String) -> String {
-    let call = |function: &str, members: &[Index]| {
+fn atom_text(atom: &Atom, name: &impl Names) -> String {
+    let list = |members: &[Index]| {
         let members: Vec<String> = members.iter().map(|m| index_text(m, name)).collect();
-        format!("{function}({})", members.join(", "))
+        members.join(", ")
     };
     match atom {
-        Atom::Axis(a) => name(*a),
+        Atom::Axis(a) => name.axis(*a),
         Atom::Div(i, d) => format!("{} / {}", operand(&index_text(i, name)), operand(&d.to_string())),
         Atom::Mod(i, d) => format!("{} % {}", operand(&index_text(i, name)), operand(&d.to_string())),
-        Atom::Min(m) => call("min", m),
-        Atom::Max(m) => call("max", m),
+        Atom::Min(m) => format!("min({})", list(m)),
+        Atom::Max(m) => format!("max({})", list(m)),
+        Atom::At(d) => format!("clamp({}[{}], {})", name.buffer(d.buffer), list(&d.index), d.end),
     }
 }
 
@@ -60,19 +68,33 @@ fn operand(text: &str) -> String {
     if simple || quoted { text.to_string() } else { format!("({text})") }
 }
 
-/// The axes as a text declares them.
+/// The axes and buffers as a text declares them.
 #[derive(Default)]
-pub(super) struct AxisNames {
-    /// Those that stand as words.
+pub(super) struct Declared {
+    /// Axes that stand as words.
     pub(super) bare: HashMap<String, AxisId>,
-    /// Those that stand in quotes.
+    /// Axes that stand in quotes.
     pub(super) quoted: HashMap<String, AxisId>,
+    /// Buffers.
+    pub(super) buffers: HashMap<String, BufferId>,
+}
+
+impl Declared {
+    /// Reads the name of a buffer.
+    pub(super) fn buffer(&self, cursor: &mut Cursor<'_>) -> Result<BufferId> {
+        let (name, span) = cursor.name("a buffer")?;
+        self.buffers.get(name.as_ref()).copied().ok_or_else(|| {
+            let message = format!("there is no buffer `{name}`");
+            let error = cursor.source.error(lawson_graph::Code::UnknownName, span, message);
+            error.help("buffers are declared with `in`, `out` or `scratch`")
+        })
+    }
 }
 
 /// Reads an index.
-pub(super) fn read_index(cursor: &mut Cursor<'_>, axes: &AxisNames) -> Result<Index> {
+pub(super) fn read_index(cursor: &mut Cursor<'_>, declared: &Declared) -> Result<Index> {
     let begin = cursor.span();
-    let index = Reader { cursor, axes, parts: 0 }.sum()?;
+    let index = Reader { cursor, declared, parts: 0 }.sum()?;
     let too_large = index.offset().is_overflow() || index.terms().iter().any(|(_, c)| c.is_overflow());
     if too_large {
         let span = begin.to(cursor.last());
@@ -83,7 +105,7 @@ pub(super) fn read_index(cursor: &mut Cursor<'_>, axes: &AxisNames) -> Result<In
 
 struct Reader<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    axes: &'c AxisNames,
+    declared: &'c Declared,
     parts: usize,
 }
 
@@ -160,7 +182,7 @@ impl Reader<'_, '_> {
     fn factor(&mut self) -> Result<Index> {
         if self.cursor.peek() == Kind::Str {
             let (name, span) = self.cursor.string("an axis")?;
-            return match self.axes.quoted.get(name.as_ref()) {
+            return match self.declared.quoted.get(name.as_ref()) {
                 Some(axis) => Ok(Index::axis(*axis)),
                 None => {
                     let message = format!("there is no axis \"{name}\" in quotes");
@@ -199,7 +221,10 @@ impl Reader<'_, '_> {
                 if is_word && (name == "min" || name == "max") && self.cursor.at("(") {
                     return self.extremum(if name == "min" { Index::min } else { Index::max });
                 }
-                match self.axes.bare.get(&name) {
+                if is_word && name == "clamp" && self.cursor.at("(") {
+                    return self.datum();
+                }
+                match self.declared.bare.get(&name) {
                     Some(axis) if is_word => Ok(Index::axis(*axis)),
                     _ => Ok(Index::constant(Dim::symbol(name))),
                 }
@@ -208,6 +233,25 @@ impl Reader<'_, '_> {
                 .cursor
                 .expected("an index: a number, an axis, a parameter, or an expression of them")),
         }
+    }
+
+    /// `(ids[i, 0], 768)`, after `clamp`.
+    fn datum(&mut self) -> Result<Index> {
+        self.part()?;
+        self.cursor.expect("(")?;
+        let buffer = self.declared.buffer(self.cursor)?;
+        self.cursor.expect("[")?;
+        let mut index = Vec::new();
+        let mut more = !self.cursor.eat("]");
+        while more {
+            self.part()?;
+            index.push(self.sum()?);
+            more = self.cursor.list_goes_on("]")?;
+        }
+        self.cursor.expect(",")?;
+        let end = self.cursor.dim()?;
+        self.cursor.expect(")")?;
+        Ok(Index::data(buffer, index, end))
     }
 
     fn extremum(&mut self, join: fn(Index, Index) -> Index) -> Result<Index> {

@@ -4,7 +4,7 @@
 //! names of accumulators are looked up ahead, because one may begin with the result of another.
 
 use super::expr::value_text;
-use super::index::AxisNames;
+use super::index::Declared;
 use super::{HEADER, VERSION};
 use crate::buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 use crate::expr::{Expr, ExprId, Extremum};
@@ -22,11 +22,10 @@ const MAX_LOOPS: usize = 64;
 pub(super) struct Parser<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) kernel: Kernel,
-    pub(super) axes: AxisNames,
+    pub(super) declared: Declared,
     pub(super) lets: HashMap<String, ExprId>,
     /// How deep the expression that is being read nests.
     pub(super) nesting: usize,
-    buffers: HashMap<String, BufferId>,
     accs: HashMap<String, AccId>,
 }
 
@@ -35,10 +34,9 @@ impl<'a> Parser<'a> {
         Parser {
             cursor: Cursor::new(source),
             kernel: Kernel::new("", Facts::new()),
-            axes: AxisNames::default(),
+            declared: Declared::default(),
             lets: HashMap::new(),
             nesting: 0,
-            buffers: HashMap::new(),
             accs: HashMap::new(),
         }
     }
@@ -178,7 +176,7 @@ impl<'a> Parser<'a> {
             false => Layout::row_major(&dims),
         };
         let id = self.kernel.add_buffer(Buffer { name: name.clone(), dtype, dims, layout, role });
-        match self.buffers.insert(name.clone(), id) {
+        match self.declared.buffers.insert(name.clone(), id) {
             Some(_) => Err(self.twice(&name, span)),
             None => Ok(()),
         }
@@ -229,12 +227,12 @@ impl<'a> Parser<'a> {
             let is_word = self.cursor.peek() == TokenKind::Ident;
             let (name, span) = self.cursor.name("the name of an axis")?;
             let name = name.into_owned();
-            let known = self.axes.bare.contains_key(&name) || self.axes.quoted.contains_key(&name);
+            let known = self.declared.bare.contains_key(&name) || self.declared.quoted.contains_key(&name);
             if known {
                 return Err(self.twice(&name, span));
             }
             let id = self.kernel.add_axis(name.clone());
-            let names = if is_word { &mut self.axes.bare } else { &mut self.axes.quoted };
+            let names = if is_word { &mut self.declared.bare } else { &mut self.declared.quoted };
             names.insert(name, id);
             if !self.cursor.eat(",") {
                 return Ok(());
@@ -246,7 +244,7 @@ impl<'a> Parser<'a> {
     fn axis(&mut self) -> Result<AxisId> {
         let is_word = self.cursor.peek() == TokenKind::Ident;
         let (name, span) = self.cursor.name("an axis")?;
-        let names = if is_word { &self.axes.bare } else { &self.axes.quoted };
+        let names = if is_word { &self.declared.bare } else { &self.declared.quoted };
         names.get(name.as_ref()).copied().ok_or_else(|| {
             let error =
                 self.cursor.source.error(Code::UnknownName, span, format!("there is no axis `{name}`"));
@@ -337,12 +335,7 @@ impl<'a> Parser<'a> {
 
     /// `A[i, j]`
     pub(super) fn element(&mut self) -> Result<(BufferId, Vec<Index>)> {
-        let (name, span) = self.cursor.name("a buffer")?;
-        let Some(buffer) = self.buffers.get(name.as_ref()).copied() else {
-            let error =
-                self.cursor.source.error(Code::UnknownName, span, format!("there is no buffer `{name}`"));
-            return Err(error.help("buffers are declared with `in`, `out` or `scratch`"));
-        };
+        let buffer = self.declared.buffer(&mut self.cursor)?;
         self.cursor.expect("[")?;
         let mut index = Vec::new();
         let mut more = !self.cursor.eat("]");

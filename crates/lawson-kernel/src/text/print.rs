@@ -4,7 +4,7 @@
 //! name by a `let` line before the first statement that needs it. That is only for reading: wherever an expression stands in
 //! full, reading it gives the same id.
 
-use super::index::index_text;
+use super::index::{Names, index_text};
 use super::{HEADER, VERSION};
 use crate::buffer::{Buffer, BufferId, Layout, Role};
 use crate::expr::{Condition, Expr, ExprId, Extremum, Load, Scalar};
@@ -65,6 +65,23 @@ struct Printer<'k> {
     /// The expressions that have names, by the numbers of their names.
     lets: HashMap<ExprId, usize>,
     depth: usize,
+}
+
+impl Names for Printer<'_> {
+    fn axis(&self, axis: AxisId) -> String {
+        match self.kernel.axes.get(axis.0 as usize) {
+            None => format!("<axis {}>", axis.0),
+            Some(a) if is_bare_symbol(&a.name) && !self.parameters.contains(&a.name) => a.name.clone(),
+            Some(a) => quoted(&a.name),
+        }
+    }
+
+    fn buffer(&self, buffer: BufferId) -> String {
+        match self.kernel.buffers.get(buffer.0 as usize) {
+            Some(b) => Name(&b.name).to_string(),
+            None => format!("<buffer {}>", buffer.0),
+        }
+    }
 }
 
 impl Printer<'_> {
@@ -209,14 +226,6 @@ impl Printer<'_> {
         both.then_some(name)
     }
 
-    fn axis(&self, axis: AxisId) -> String {
-        match self.kernel.axes.get(axis.0 as usize) {
-            None => format!("<axis {}>", axis.0),
-            Some(a) if is_bare_symbol(&a.name) && !self.parameters.contains(&a.name) => a.name.clone(),
-            Some(a) => quoted(&a.name),
-        }
-    }
-
     fn acc(&self, acc: AccId) -> String {
         match self.kernel.accs.get(acc.0 as usize) {
             None => format!("<accumulator {}>", acc.0),
@@ -226,16 +235,12 @@ impl Printer<'_> {
     }
 
     fn index(&self, index: &Index) -> String {
-        index_text(index, &|a| self.axis(a))
+        index_text(index, self)
     }
 
     fn element(&self, buffer: BufferId, index: &[Index]) -> String {
-        let name = match self.kernel.buffers.get(buffer.0 as usize) {
-            Some(b) => Name(&b.name).to_string(),
-            None => format!("<buffer {}>", buffer.0),
-        };
         let index: Vec<String> = index.iter().map(|i| self.index(i)).collect();
-        format!("{name}[{}]", index.join(", "))
+        format!("{}[{}]", self.buffer(buffer), index.join(", "))
     }
 
     /// An expression where nothing follows: by name, or in full.

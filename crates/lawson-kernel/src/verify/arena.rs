@@ -16,7 +16,9 @@ pub(super) fn references(kernel: &Kernel) -> Result<()> {
     check.names("accumulators", kernel.accs.iter().map(|a| &a.name))?;
     for axis in &kernel.axes {
         if let Some(index) = &axis.derived {
-            check.index(index, &format!("axis {}", axis.name))?;
+            let path = format!("axis {}", axis.name);
+            check.index(index, &path)?;
+            check.no_data(index, &path)?;
         }
     }
     for (i, expr) in kernel.exprs.iter().enumerate() {
@@ -90,9 +92,27 @@ impl References<'_> {
                     self.positive(d, path)?;
                 }
                 Atom::Min(m) | Atom::Max(m) => m.iter().try_for_each(|i| self.index(i, path))?,
+                Atom::At(datum) => {
+                    self.element(datum.buffer, &datum.index, path)?;
+                    if !self.kernel.facts.is_positive(&datum.end) {
+                        let message = format!("an index is clamped below {}, which may be 0", datum.end);
+                        return self.fail(path, message);
+                    }
+                }
             }
         }
         Ok(())
+    }
+
+    /// Where loops begin and end, and what axes stand for, is known without a look at memory.
+    fn no_data(&self, index: &Index, path: &str) -> Result<()> {
+        match index.has_data() {
+            false => Ok(()),
+            true => {
+                let message = "bounds of loops and derived axes mention no elements of buffers";
+                Err(error(self.kernel, Code::KernelAxis, path, message))
+            }
+        }
     }
 
     fn positive(&self, divisor: &Dim, path: &str) -> Result<()> {
@@ -155,8 +175,10 @@ impl References<'_> {
                 Node::For(For { axis, begin, end, step, body, .. }) => {
                     self.axis(*axis, "a loop")?;
                     let path = format!("for {}", self.kernel.axis(*axis).name);
-                    self.index(begin, &path)?;
-                    self.index(end, &path)?;
+                    for bound in [begin, end] {
+                        self.index(bound, &path)?;
+                        self.no_data(bound, &path)?;
+                    }
                     if *step < 1 {
                         return self
                             .fail(&path, format!("a loop goes in positive steps, not in steps of {step}"));

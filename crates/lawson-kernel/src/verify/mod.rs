@@ -5,16 +5,17 @@
 //! 1. References (`arena.rs`). Ids point at axes, buffers, accumulators and expressions that exist; an operand stands before
 //!    what uses it; loads and stores have an index for each dimension, steps and merges a value for each component;
 //!    axes, buffers and accumulators each have names of their own; divisors and steps are positive.
-//! 2. Axes (`arena.rs`, `tree.rs`). A derived axis does not depend on itself. Loops run over axes that are not derived, never
+//! 2. Axes (`arena.rs`, `tree.rs`). A derived axis does not depend on itself, and neither it nor the bounds of a loop on memory. Loops run over axes that are not derived, never
 //!    inside a loop over the same axis, and never from a negative value. An axis is used inside the loops that give it its value.
 //! 3. Dtypes (`arena.rs`). Operands have the dtypes that operators take, and agree; what is stored or stepped has the dtype
 //!    of its buffer or state.
 //! 4. Layouts (`layout.rs`). Different indices lie at different places, all inside the buffer's size.
 //! 5. Accumulators (`tree.rs`). Steps stand inside their `accumulate`, results after it in the same or an inner body; a state
 //!    is mentioned in steps of its own accumulator and in merges, the other state in merges alone; no `accumulate` stands inside itself.
-//! 6. Roles (`tree.rs`). Inputs are not written. Scratch has a constant size, and a load of it stands after a store to it, in
+//! 6. Roles (`tree.rs`). Inputs are not written, and only their elements, of i32 or i64, are mentioned by indices. Scratch has a constant size, and a load of it stands after a store to it, in
 //!    the same iteration of the parallel loops. (Whether that store wrote the very element is not decided here.)
-//! 7. Bounds (`tree.rs`). Every load reads and every store writes inside its buffer, provably, given the guard's conditions.
+//! 7. Bounds (`tree.rs`). Every load reads and every store writes inside its buffer, provably, given the guard's conditions. An
+//!    element that an index mentions lies inside its buffer without them; what it is clamped below is at least 1.
 //! 8. Kinds (`tree.rs`). Parallel loops are a chain at the root, each the only thing in the one around it; at most one vector loop
 //!    stands around any place; jam, unroll and vector loops have the extents that they need; the bounds of loops inside jam
 //!    and vector loops do not depend on them (those of a vector loop may depend on jam: its mask does).

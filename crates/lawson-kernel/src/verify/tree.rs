@@ -8,11 +8,11 @@ use super::error;
 use crate::BufferId;
 use crate::buffer::Role;
 use crate::expr::{Condition, Expr, ExprId};
-use crate::index::Index;
+use crate::index::{Datum, Index};
 use crate::range::Scope;
 use crate::schedule::possible;
 use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node};
-use lawson_graph::{Code, Error, Result};
+use lawson_graph::{Code, DType, Error, Result};
 use std::collections::HashSet;
 
 /// Checks the tree, and the merges of accumulators, which stand outside of it.
@@ -68,7 +68,7 @@ impl<'k> Place<'k> {
     }
 
     fn shown(&self, index: &Index) -> String {
-        index.display(&|a| self.kernel.axis(a).name.clone()).to_string()
+        self.kernel.show(index)
     }
 
     fn nodes(&mut self, nodes: &'k [Node]) -> Result<()> {
@@ -213,9 +213,12 @@ impl<'k> Place<'k> {
         }
     }
 
-    /// Checks that the axes of indices have values here.
+    /// Checks that the axes of indices have values here, and that the elements that they mention are there.
     fn indices<'i>(&self, mut indices: impl Iterator<Item = &'i Index>) -> Result<()> {
         indices.try_for_each(|index| {
+            let mut data = Vec::new();
+            index.visit_data(&mut |d| data.push(d.clone()));
+            data.iter().try_for_each(|d| self.datum(d))?;
             let mut missing = None;
             self.kernel.resolve(index).visit_axes(&mut |a| {
                 if !self.loops.iter().any(|(l, _)| *l == a) {
@@ -227,6 +230,20 @@ impl<'k> Place<'k> {
                 Err(self.error(Code::KernelAxis, message))
             })
         })
+    }
+
+    /// Checks an element that an index mentions. No guard is asked: what says where others lie is read before them.
+    fn datum(&self, datum: &Datum) -> Result<()> {
+        let buffer = self.kernel.buffer(datum.buffer);
+        if buffer.role != Role::Input {
+            let message = format!("an index mentions `{}`, which is no input: it could change", buffer.name);
+            return Err(self.error(Code::KernelScratch, message));
+        }
+        if !matches!(buffer.dtype, DType::I32 | DType::I64) {
+            let message = format!("an index mentions `{}`, whose elements are {}", buffer.name, buffer.dtype);
+            return Err(self.error(Code::KernelDType, message));
+        }
+        self.bounds(datum.buffer, &datum.index, &[])
     }
 
     /// Checks that an element lies in its buffer.

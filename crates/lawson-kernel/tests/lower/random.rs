@@ -19,15 +19,7 @@ fn random_graphs_run_node_by_node_as_on_the_interpreter() {
                 Step::Constant => {}
                 Step::Reference(why) => {
                     let name = graph.node(n).op.name();
-                    let known = [
-                        "sort",
-                        "cumulative",
-                        "gather",
-                        "scatter",
-                        "dynamic_slice",
-                        "update_slice",
-                        "random_bits",
-                    ];
+                    let known = ["sort", "cumulative", "scatter", "random_bits"];
                     let text = why.to_string();
                     assert!(
                         known.iter().any(|k| name.starts_with(k)) || text.contains("str"),
@@ -116,6 +108,13 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
             };
             let lowered = match lower::lower_with(&graph, &group, &options) {
                 Ok(lowered) => lowered,
+                // Indices must be in memory before a kernel starts.
+                Err(Refused::Operator { op, .. })
+                    if ["gather", "dynamic_slice", "update_slice"].contains(&&*op) =>
+                {
+                    refused += 1;
+                    continue;
+                }
                 Err(Refused::Halo { .. } | Refused::Unbounded { .. }) => {
                     refused += 1;
                     continue;

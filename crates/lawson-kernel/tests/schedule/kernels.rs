@@ -1,6 +1,7 @@
 //! Kernels as lowering makes them: free axes outside, accumulators inside.
+#![allow(dead_code)]
 
-use lawson_graph::{DType, Dim, Facts};
+use lawson_graph::{DType, Dim, Fact, Facts, Relation};
 use lawson_kernel::build::{accumulate, for_each, step, store};
 use lawson_kernel::*;
 
@@ -60,5 +61,33 @@ pub fn convolution(n: i64, window: i64, stride: i64, pad: i64) -> Kernel {
         store(y, vec![i.into()], result),
     ];
     k.body = vec![for_each(i, outputs, inner)];
+    k
+}
+
+/// `y[i, j] = x[ids[i], j] + x[ids[i], to[j]]`, and `z[j - s]` added where `j` is in that window.
+pub fn picked(rows: Dim, columns: Dim, many: Dim, window: i64) -> Kernel {
+    let mut k = Kernel::new("picked", Facts::new());
+    for d in [&rows, &columns] {
+        k.facts.add(Fact::new(d.clone(), Relation::Ge, 1)).unwrap();
+    }
+    k.facts.add(Fact::new(columns.clone(), Relation::Ge, window)).unwrap();
+    let ids = k.input("ids", DType::I32, &[many.clone(), 1.into()]);
+    let to = k.input("to", DType::I64, std::slice::from_ref(&columns));
+    let start = k.input("start", DType::I64, &[1.into()]);
+    let x = k.input("x", DType::F32, &[rows.clone(), columns.clone()]);
+    let z = k.input("z", DType::F32, &[window.into()]);
+    let y = k.output("y", DType::F32, &[many.clone(), columns.clone()]);
+    let (i, j) = (k.add_axis("i"), k.add_axis("j"));
+    let row = Index::data(ids, vec![i.into(), 0.into()], rows);
+    let column = Index::data(to, vec![j.into()], columns.clone());
+    let (a, b) = (k.load(x, vec![row.clone(), j.into()]), k.load(x, vec![row, column]));
+    let place = Index::axis(j) - Index::data(start, vec![0.into()], columns.clone() - window + 1);
+    let otherwise = k.f32(0.0);
+    let guard = Guard { conditions: vec![Condition { index: place.clone(), end: window.into() }], otherwise };
+    let c = k.load_guarded(z, vec![place], guard);
+    let value = k.sum(a, b);
+    let value = k.sum(value, c);
+    let inner = vec![store(y, vec![i.into(), j.into()], value)];
+    k.body = vec![for_each(i, many, vec![for_each(j, columns, inner)])];
     k
 }

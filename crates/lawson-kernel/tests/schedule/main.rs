@@ -25,7 +25,7 @@ fn scheduled(kernel: &Kernel, schedule: &str) -> Kernel {
 fn loops(kernel: &Kernel) -> String {
     fn walk(kernel: &Kernel, nodes: &[Node], depth: usize, out: &mut String) {
         let name = |a| kernel.axis(a).name.clone();
-        let text = |i: &Index| i.display(&name).to_string();
+        let text = |i: &Index| kernel.show(i);
         for node in nodes {
             match node {
                 Node::For(f) => {
@@ -383,8 +383,7 @@ fn stores_can_go_past_the_caches_and_loads_be_prefetched() {
     k.visit(&mut |node| match node {
         Node::Store(s) => streams += usize::from(s.hint == StoreHint::Stream),
         Node::Prefetch { index, level, .. } => {
-            let name = |a| k.axis(a).name.clone();
-            let text: Vec<String> = index.iter().map(|i| i.display(&name).to_string()).collect();
+            let text: Vec<String> = index.iter().map(|i| k.show(i)).collect();
             fetched.push((text.join(", "), *level));
         }
         _ => {}

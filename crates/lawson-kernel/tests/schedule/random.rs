@@ -1,6 +1,6 @@
 //! Random schedules: whatever is not refused computes the same. Random changes: whatever the verifier accepts stays in bounds.
 
-use crate::kernels::{convolution, matmul, scale};
+use crate::kernels::{convolution, matmul, picked, scale};
 use crate::run::run;
 use lawson_graph::Code;
 use lawson_kernel::{Kernel, Node, Schedule, verify};
@@ -23,7 +23,9 @@ impl Random {
 }
 
 /// A kernel and the values of its parameters to run it with.
-fn kernel(r: &mut Random) -> (Kernel, Vec<(&'static str, i64)>) {
+type Example = (Kernel, Vec<(&'static str, i64)>);
+
+fn kernel(r: &mut Random) -> Example {
     let mut size = || 1 + r.below(13) as i64;
     let (a, b, c) = (size(), size(), size());
     match r.below(5) {
@@ -35,6 +37,16 @@ fn kernel(r: &mut Random) -> (Kernel, Vec<(&'static str, i64)>) {
             let (window, pad) = (1 + r.below(4) as i64, r.below(3) as i64);
             (convolution(a.max(window), window, 1 + r.below(2) as i64, pad), vec![])
         }
+    }
+}
+
+/// A kernel whose indices are data.
+fn kernel_with_data(r: &mut Random) -> Example {
+    let mut size = || 1 + r.below(13) as i64;
+    let (a, b, c) = (size(), size(), size());
+    match r.below(2) {
+        0 => (picked(a.into(), b.into(), c.into(), 1 + r.below(b as usize) as i64), vec![]),
+        _ => (picked("R".into(), "N".into(), "M".into(), b), vec![("R", a), ("N", b + c), ("M", c)]),
     }
 }
 
@@ -85,11 +97,35 @@ fn directive(r: &mut Random, kernel: &Kernel) -> String {
     }
 }
 
+/// How many directives were applied, how many kernels verified, how many directives were blocks, and how many kernels not proven.
+#[derive(Debug)]
+struct Counts {
+    applied: usize,
+    verified: usize,
+    blocked: usize,
+    unproven: usize,
+}
+
 #[test]
 fn random_schedules_compute_the_same() {
+    let Counts { applied, verified, blocked, unproven } = schedule_at_random(500, kernel);
+    assert!(
+        applied > 1000 && verified > 900 && blocked > 25 && unproven < applied / 100,
+        "{applied} directives were applied, {verified} kernels verified, {blocked} blocked, {unproven} not proven"
+    );
+}
+
+#[test]
+fn random_schedules_of_kernels_with_data_compute_the_same() {
+    let counts = schedule_at_random(200, kernel_with_data);
+    let Counts { applied, verified, unproven, .. } = counts;
+    assert!(applied > 400 && verified > 300 && unproven < applied / 50, "{counts:?}");
+}
+
+fn schedule_at_random(rounds: usize, kernel: fn(&mut Random) -> Example) -> Counts {
     let mut r = Random(0x853c_49e6_748f_ea9b);
     let (mut applied, mut verified, mut unproven, mut blocked) = (0, 0, 0, 0);
-    for _ in 0..500 {
+    for _ in 0..rounds {
         let (plain, parameters) = kernel(&mut r);
         let expected = run(&plain, &parameters);
         let mut k = plain.clone();
@@ -123,10 +159,7 @@ fn random_schedules_compute_the_same() {
             text.truncate(text.len() - line.len() - 1);
         }
     }
-    assert!(
-        applied > 1000 && verified > 900 && blocked > 25 && unproven < applied / 100,
-        "{applied} directives were applied, {verified} kernels verified, {blocked} blocked, {unproven} not proven"
-    );
+    Counts { applied, verified, blocked, unproven }
 }
 
 /// The text with one of its whole numbers, after the declarations, changed by one.
@@ -155,7 +188,7 @@ fn whatever_is_verified_stays_in_bounds() {
     let mut r = Random(0x2545_f491_4f6c_dd1d);
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..400 {
-        let (mut k, parameters) = kernel(&mut r);
+        let (mut k, parameters) = if r.below(4) == 0 { kernel_with_data(&mut r) } else { kernel(&mut r) };
         for _ in 0..3 {
             let mut next = k.clone();
             let schedule = directive(&mut r, &k).parse::<Schedule>();

@@ -24,6 +24,12 @@ pub fn run(kernel: &Kernel, parameters: &[(&str, i64)]) -> Outputs {
     machine.written
 }
 
+/// An element of an input: a small number of either sign.
+fn input(buffer: BufferId, at: &[i64]) -> i64 {
+    let seed = at.iter().fold(i64::from(buffer.0) + 3, |s, i| s * 31 + i);
+    seed % 17 - 8
+}
+
 struct Machine<'k> {
     kernel: &'k Kernel,
     parameters: Vec<(Symbol, i64)>,
@@ -41,7 +47,10 @@ impl Machine<'_> {
     fn index(&self, index: &Index) -> i64 {
         self.kernel
             .resolve(index)
-            .eval(&|a| self.axes[a.0 as usize], &|s| self.parameter(s))
+            .eval(&|a| self.axes[a.0 as usize], &|s| self.parameter(s), &|b, at| {
+                self.check_place(b, at);
+                Some(input(b, at))
+            })
             .unwrap_or_else(|| panic!("{index:?} has no value here"))
     }
 
@@ -88,12 +97,16 @@ impl Machine<'_> {
 
     fn place(&self, buffer: BufferId, index: &[Index]) -> Vec<i64> {
         let at: Vec<i64> = index.iter().map(|i| self.index(i)).collect();
+        self.check_place(buffer, &at);
+        at
+    }
+
+    fn check_place(&self, buffer: BufferId, at: &[i64]) {
         let dims = &self.kernel.buffer(buffer).dims;
         for (at, dim) in at.iter().zip(dims) {
             let dim = dim.eval(&|s| self.parameter(s)).unwrap();
             assert!((0..dim).contains(at), "{at} is outside {dim} of {}", self.kernel.buffer(buffer).name);
         }
-        at
     }
 
     fn value(&self, id: ExprId) -> f64 {
@@ -112,10 +125,7 @@ impl Machine<'_> {
                 }
                 let at = self.place(load.buffer, &load.index);
                 match self.kernel.buffer(load.buffer).role {
-                    Role::Input => {
-                        let seed = at.iter().fold(i64::from(load.buffer.0) + 3, |s, i| s * 31 + i);
-                        (seed % 17 - 8) as f64
-                    }
+                    Role::Input => input(load.buffer, &at) as f64,
                     _ => *self
                         .memory
                         .get(&(load.buffer, at.clone()))

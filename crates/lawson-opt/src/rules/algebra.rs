@@ -194,8 +194,8 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "square",
-        identity: "x ** 2 = x * x, x ** -1 = 1 / x",
+        name: "small-power",
+        identity: "x ** 2 = x * x, x ** 3 = (x * x) * x, x ** -1 = 1 / x",
         exact: Exact::Rounding,
         roots: &[Family::Binary],
         apply: |rw, node| {
@@ -205,6 +205,10 @@ pub const RULES: &[Rule] = &[
             let x = node.inputs[0];
             match float_splat(rw, node.inputs[1]) {
                 Some((_, 2.0)) => one(rw.mul(x, x)?),
+                Some((_, 3.0)) => {
+                    let square = rw.mul(x, x)?;
+                    one(rw.mul(square, x)?)
+                }
                 Some((_, -1.0)) => {
                     let numerator = rw.full_like(x, 1.0)?;
                     one(rw.div(numerator, x)?)
@@ -215,7 +219,7 @@ pub const RULES: &[Rule] = &[
         instance: |i| {
             let (dtype, shape) = (i.float(), i.any_shape());
             let x = i.input(dtype, shape.clone())?;
-            let power = [2.0, -1.0][i.rng.below(2)];
+            let power = [2.0, 3.0, -1.0][i.rng.below(3)];
             let c = i.splat(dtype, power, shape)?;
             i.b.pow(x, c)
         },

@@ -17,8 +17,10 @@ fn operators_without_kernels_are_named() {
     }
     let cases = [
         (
-            "graph @f(%x: f32[4, 2], %i: i64[3, 1]) -> (y: f32[3, 2]) { %y = gather %x, %i {axes = [0]} return %y }",
-            "gather",
+            "graph @f(%x: f32[4, 2], %i: i64[3, 1], %u: f32[3, 2]) -> (y: f32[4, 2]) {
+               %y = scatter_set %x, %i, %u {axes = [0]}
+               return %y }",
+            "scatter_set",
         ),
         ("graph @f(%x: f32[4]) -> (y: f32[4]) { %y = sort %x {axis = 0} return %y }", "sort"),
         (
