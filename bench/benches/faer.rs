@@ -8,9 +8,9 @@ use faer::linalg::matmul::matmul as product;
 use faer::{Accum, MatMut, MatRef, Par};
 use lawson::Team;
 use lawson_bench::Failure;
-use lawson_bench::measure::median;
 use lawson_bench::report::{Options, duration};
 use lawson_bench::work::matmul;
+use lawson_cpu::limits::median;
 use std::time::Instant;
 
 /// How long a block takes at least, in seconds.

@@ -1,8 +1,8 @@
 //! What this machine can do: `cargo bench -p lawson-bench --bench limits`.
 
 use lawson_bench::Failure;
-use lawson_bench::limits::Limit;
 use lawson_bench::report::Options;
+use lawson_cpu::limits::Limit;
 
 fn main() -> Result<(), Failure> {
     let reads = [("L1", 16 << 10), ("L2", 512 << 10), ("L3", 9 << 20), ("main memory", 256 << 20)];

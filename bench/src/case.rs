@@ -4,13 +4,13 @@
 //! wrong is an error, never a time.
 
 use crate::Failure;
-use crate::limits::Limit;
 use lawson::graph::{Graph, interp};
 use lawson::opt::Pipeline;
 use lawson::{
     CompileOptions, Error, HostTensor, Passes, Program, Session, Target, Team, TensorView, TensorViewMut,
     Value,
 };
+use lawson_cpu::limits::Limit;
 use lawson_cpu::memory::Memory;
 
 /// Something to time.

@@ -6,8 +6,8 @@
 
 use crate::Failure;
 use crate::case::{Case, Instance, Work};
-use crate::limits::{Limit, Limits};
 use lawson::Team;
+use lawson_cpu::limits::{Limit, Limits, median};
 use std::time::Instant;
 
 /// How long and how often.
@@ -42,12 +42,6 @@ pub struct Timed {
 pub struct Bench {
     teams: Vec<(Team, Limits)>,
     effort: Effort,
-}
-
-/// The median, or the greater of the two in the middle.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 impl Bench {

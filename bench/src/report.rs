@@ -5,8 +5,8 @@
 
 use crate::Failure;
 use crate::case::{Case, Work};
-use crate::limits::Limit;
 use crate::measure::{Bench, Effort, Timed};
+use lawson_cpu::limits::Limit;
 use serde_json::json;
 
 /// What the command line asks for.
@@ -78,8 +78,9 @@ impl Options {
         let mut bench = Bench::new(&self.threads, self.effort)?;
         for (name, limit) in limits.filter(|(name, _)| self.wants(name)) {
             let unit = match limit {
+                Limit::Dot => "G/s",
                 Limit::Fma => "GFLOP/s",
-                Limit::Read(_) | Limit::Triad => "GB/s",
+                Limit::Read(_) | Limit::Copy | Limit::Triad => "GB/s",
             };
             let rates = bench.limit(limit)?;
             match self.form {

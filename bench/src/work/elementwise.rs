@@ -6,10 +6,10 @@
 use super::{cut, input, random};
 use crate::Failure;
 use crate::case::{Case, Check, Expected, Problem, Work};
-use crate::limits::Limit;
 use lawson::Passes;
 use lawson::graph::{Builder, Graph, ValueId};
 use lawson::{HostTensor, Result};
+use lawson_cpu::limits::Limit;
 
 /// A program on rows; every row of the result follows from the same row of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

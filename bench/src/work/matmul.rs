@@ -3,10 +3,10 @@
 use super::{bias_relu, cut, input, random};
 use crate::Failure;
 use crate::case::{Case, Check, Expected, Problem, Work};
-use crate::limits::Limit;
 use lawson::Passes;
 use lawson::graph::{Builder, Graph};
 use lawson::{HostTensor, Result};
+use lawson_cpu::limits::Limit;
 
 /// When the right operand is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -77,6 +77,42 @@ pub enum Command {
     #[command(after_help = "Example:
   lawson bisect model.law --trials 10 --bind N=5")]
     Bisect(BisectArgs),
+    /// Measure how fast this machine is, once, and keep that for the cost model.
+    #[command(after_help = "Examples:
+  lawson machine
+  lawson machine --quick --again
+  lawson machine --json | jq .measured.read
+  lawson machine --forget
+
+The measurement is kept in lawson/machine.json of $XDG_CACHE_HOME, or of ~/.cache, by the model of the processor. Predicted
+times come from it; schedules do not depend on it.")]
+    Machine(MachineArgs),
+    /// Time a graph: compiling by stage, runs, memory, and each kernel beside its predicted time.
+    #[command(after_help = "Examples:
+  lawson bench model.onnx --input random
+  lawson bench model.onnx --input random --threads 1,2 --seconds 5
+  lawson bench model.law --input x=x.npy --kernels --threads 1
+  lawson bench model.law --input random --bind N=8 --json | jq .runs[0].median_ms")]
+    Bench(BenchArgs),
+    /// Check a target with random graphs, and shrink what fails.
+    #[command(after_help = "Examples:
+  lawson fuzz --target cpu --seconds 60
+  lawson fuzz --target cpu --seed 1000000 --count 500 --jobs 2 --keep failures
+  lawson fuzz --target cpu --strict --count 200
+
+Graphs are compared with the reference interpreter's f64 oracle, element by element, within certain bounds, and with
+themselves at other numbers of threads. A failure is shrunk and kept as SEED.law and SEED.npz with the command that shows it
+again. Exit codes: 0 nothing failed, 70 something did.")]
+    Fuzz(FuzzArgs),
+    /// Shrink a graph on which a target fails.
+    #[command(after_help = "Examples:
+  lawson reduce model.law --target cpu --input random -o small.law
+  lawson reduce model.law --target cpu --input x=x.npy --check
+  lawson reduce model.law --target cpu --input random --strict
+
+The small graph fails in the same way as the given one: a wrong result, other bits at other numbers of threads, an internal
+error, a panic, a crash, or, with --strict, a refusal. Exit codes: 0 it does not fail, 70 it does.")]
+    Reduce(ReduceArgs),
     /// Explain an error code, or list all of them.
     #[command(after_help = "Example:
   lawson explain E0105")]
@@ -259,6 +295,103 @@ pub struct BisectArgs {
     /// How many times the error bound a result may be off.
     #[arg(long, default_value_t = 1.0)]
     pub slack: f64,
+}
+
+/// Arguments of `machine`.
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// Take about a second instead of ten.
+    #[arg(long)]
+    pub quick: bool,
+    /// Measure even if this machine was measured before.
+    #[arg(long)]
+    pub again: bool,
+    /// Forget what was measured.
+    #[arg(long, conflicts_with_all = ["quick", "again"])]
+    pub forget: bool,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// What to run on.
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    pub target: Target,
+    /// Numbers of threads, each timed by itself [default: one for each processor].
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub threads: Vec<usize>,
+    /// How long to run, for each number of threads.
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub seconds: f64,
+    /// Time each kernel in its place too, and put what the cost model predicts beside it.
+    #[arg(long)]
+    pub kernels: bool,
+    /// The passes to run first: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+}
+
+/// Arguments of `fuzz`.
+#[derive(Clone, Debug, Args)]
+pub struct FuzzArgs {
+    /// The target to check.
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    pub target: Target,
+    /// How long to go on.
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
+    pub seconds: f64,
+    /// How many graphs at most.
+    #[arg(long, value_name = "COUNT")]
+    pub count: Option<u64>,
+    /// The seed of the first graph; the others follow.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// How many processes work at once.
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    pub jobs: usize,
+    /// Numbers of threads; results of all must have the same bits.
+    #[arg(long, value_delimiter = ',', default_value = "1,3", value_name = "LIST")]
+    pub threads: Vec<usize>,
+    /// Where failures are kept.
+    #[arg(long, default_value = "lawson-fuzz", value_name = "FOLDER")]
+    pub keep: PathBuf,
+    /// Take a refusal for a failure.
+    #[arg(long)]
+    pub strict: bool,
+    /// Check every how-many-th graph from --seed on, and say so line by line.
+    #[arg(long, hide = true, value_name = "STEP")]
+    pub worker: Option<u64>,
+}
+
+/// Arguments of `reduce`.
+#[derive(Debug, Args)]
+pub struct ReduceArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The target that fails.
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    pub target: Target,
+    /// Numbers of threads; results of all must have the same bits.
+    #[arg(long, value_delimiter = ',', default_value = "1,3", value_name = "LIST")]
+    pub threads: Vec<usize>,
+    /// Take a refusal for a failure.
+    #[arg(long)]
+    pub strict: bool,
+    /// Only say whether and how it fails.
+    #[arg(long, conflicts_with = "output")]
+    pub check: bool,
+    /// How long to go on.
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
+    pub seconds: f64,
+    /// Where the small graph goes; its inputs go beside it, to FILE.npz [default: the name of the file with .small.law].
+    #[arg(short, long, value_name = "FILE.law")]
+    pub output: Option<PathBuf>,
 }
 
 /// What to do with lists.

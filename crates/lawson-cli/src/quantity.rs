@@ -12,6 +12,32 @@ pub fn quantity(dim: &Dim, unit: &str) -> String {
     }
 }
 
+/// A rate or a time with three digits and a unit's prefix, such as `38.2 GB/s` or `410 ns`.
+pub fn measured(value: f64, unit: &str) -> String {
+    let large = ["", "k", "M", "G", "T", "P"];
+    let small = ["", "m", "µ", "n", "p"];
+    let (mut scaled, mut at) = (value, 0usize);
+    if !value.is_finite() || value == 0.0 {
+        return format!("{value} {unit}");
+    }
+    let prefix = if value.abs() >= 1.0 {
+        while scaled.abs() >= 999.5 && at + 1 < large.len() {
+            (scaled, at) = (scaled / 1000.0, at + 1);
+        }
+        large[at]
+    } else {
+        while scaled.abs() < 0.9995 && at + 1 < small.len() {
+            (scaled, at) = (scaled * 1000.0, at + 1);
+        }
+        small[at]
+    };
+    match scaled.abs() {
+        s if s < 9.995 => format!("{scaled:.2} {prefix}{unit}"),
+        s if s < 99.95 => format!("{scaled:.1} {prefix}{unit}"),
+        _ => format!("{scaled:.0} {prefix}{unit}"),
+    }
+}
+
 fn prefixed(n: i64) -> String {
     let (mut scaled, mut prefix) = (n as f64, "");
     for next in ["k", "M", "G", "T", "P", "E"] {
@@ -49,6 +75,15 @@ mod tests {
         assert_eq!(shown(9_996), "10.0 kB");
         assert_eq!(shown(999_600), "1.00 MB");
         assert_eq!(shown(i64::MAX), "9.22 EB");
+    }
+
+    #[test]
+    fn rates_and_times_have_three_digits_and_a_prefix() {
+        assert_eq!(measured(38.21e9, "B/s"), "38.2 GB/s");
+        assert_eq!(measured(4.1e-7, "s"), "410 ns");
+        assert_eq!(measured(0.9999, "s"), "1.00 s");
+        assert_eq!(measured(0.0, "s"), "0 s");
+        assert_eq!(measured(2.5e-13, "s"), "0.25 ps");
     }
 
     #[test]

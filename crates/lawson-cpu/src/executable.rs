@@ -5,6 +5,8 @@
 //! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
 #![allow(unsafe_code)]
 
+mod profile;
+
 use crate::code::Word;
 use crate::constants::Constants;
 use crate::exec::{CodeBuilder, Entry, ExecutableMemory, Kernel as Function};
@@ -316,6 +318,18 @@ impl Instance {
         inputs: impl Iterator<Item = &'a [u8]>,
         outputs: impl Iterator<Item = &'a mut [u8]>,
     ) -> Result<()> {
+        self.point(inputs, outputs)?;
+        self.call();
+        Ok(())
+    }
+
+    /// Writes the addresses of the caller's memory into the tables.
+    #[inline]
+    fn point<'a>(
+        &mut self,
+        inputs: impl Iterator<Item = &'a [u8]>,
+        outputs: impl Iterator<Item = &'a mut [u8]>,
+    ) -> Result<()> {
         let mut given = 0;
         for (port, bytes) in self.inputs.iter_mut().zip(inputs) {
             port.check(bytes.len(), "input", given)?;
@@ -343,23 +357,13 @@ impl Instance {
             }
             call.aligned = aligned;
         }
-        self.call();
         Ok(())
     }
 
     fn call(&mut self) {
         let calls = &self.calls;
         let tables = self.tables.as_slice();
-        let one = |call: &Call, begin: i64, end: i64, scratch: *mut u8| {
-            let (function, table) = match call.streaming {
-                Some(f) if call.aligned => (f, call.streaming_table),
-                _ => (call.function, call.table),
-            };
-            // SAFETY: the code, which `self.executable` keeps, was emitted for this table; the verifier has shown that it stays
-            // inside its buffers; these are as large as the plan says: the arena by construction, the caller's by
-            // `Port::check`. Outputs are exclusive borrows, so nothing else is written.
-            unsafe { function(tables[table..].as_ptr(), begin, end, scratch) };
-        };
+        let one = |call: &Call, begin: i64, end: i64, scratch: *mut u8| call.run(tables, begin, end, scratch);
         if self.team.members() == 1 {
             let scratch = self.scratch[0].as_mut_ptr();
             for call in calls {
@@ -384,6 +388,21 @@ impl Instance {
                 }
             }
         });
+    }
+}
+
+impl Call {
+    /// Runs iterations of the kernel, with the tables of an instance whose addresses have been written, and one member's scratch.
+    #[inline(always)]
+    fn run(&self, tables: &[u64], begin: i64, end: i64, scratch: *mut u8) {
+        let (function, table) = match self.streaming {
+            Some(f) if self.aligned => (f, self.streaming_table),
+            _ => (self.function, self.table),
+        };
+        // SAFETY: the code, which the instance's executable keeps, was emitted for this table; the verifier has shown that it stays
+        // inside its buffers; these are as large as the plan says: the arena by construction, the caller's by
+        // `Port::check`. Outputs are exclusive borrows, so nothing else is written.
+        unsafe { function(tables[table..].as_ptr(), begin, end, scratch) };
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A scheduled kernel becomes vector code over virtual registers (`lower/`), gets machine registers (`alloc.rs`) and
 //! becomes machine code (`encode/`, on the assembler of [`asm`]); `exec` makes it executable, [`memory`] is what it works
-//! on, [`team`] the threads that run it. Read `kernel.rs` first, which puts the stages together. Not public API by
+//! on, [`team`] the threads that run it. `limits` and `measure` find out how fast this machine is. Read `kernel.rs` first, which puts the stages together. Not public API by
 //! itself: depend on `lawson`.
 
 mod alloc;
@@ -17,7 +17,11 @@ pub mod exec;
 pub mod executable;
 pub mod host;
 mod kernel;
+#[cfg(all(unix, target_arch = "x86_64"))]
+pub mod limits;
 mod lower;
+#[cfg(all(unix, target_arch = "x86_64"))]
+pub mod measure;
 pub mod memory;
 pub mod team;
 

@@ -176,7 +176,7 @@ fn values_may_lie_in_any_order() {
             orders.set(v, order);
             moved += 1;
         }
-        let plan = compile_in(&case.graph, &orders, &Machine::default());
+        let plan = compile_in(&case.graph, &orders, &Machine::default(), &mut |_| {});
         let results = plan.and_then(|plan| run_plan(&case, plan, 2));
         case.compare(&results.map_err(|e| format!("{e}\n{}", case.graph))?)
     });

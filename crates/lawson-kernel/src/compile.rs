@@ -20,16 +20,37 @@ use std::collections::HashMap;
 
 /// The plan of a graph, whose only composites may be those that [`partition`] takes.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
-    compile_in(graph, &orders(graph, machine), machine)
+    compile_watched(graph, machine, &mut |_| {})
 }
 
-/// The plan of a graph whose values between kernels lie in these orders.
-pub fn compile_in(graph: &Graph, orders: &Orders, machine: &Machine) -> Result<Plan> {
+/// A part of the way from a graph to its plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Groups are found and lowered.
+    Partition,
+    /// Schedules are chosen, applied and verified, and buffers given to values.
+    Schedule,
+}
+
+/// As [`compile`]; `watch` is called when a stage has ended.
+pub fn compile_watched(graph: &Graph, machine: &Machine, watch: &mut dyn FnMut(Stage)) -> Result<Plan> {
+    compile_in(graph, &orders(graph, machine), machine, watch)
+}
+
+/// As [`compile_watched`], for values between kernels that lie in these orders.
+pub fn compile_in(
+    graph: &Graph,
+    orders: &Orders,
+    machine: &Machine,
+    watch: &mut dyn FnMut(Stage),
+) -> Result<Plan> {
     // First, so that an operator that makes no tensor is named.
     let Partition { parts, refused } = partition(graph, orders, machine)?;
     check_ports(graph)?;
+    watch(Stage::Partition);
     let mut plan = plan(graph, parts.into_iter().map(|p| p.lowered), machine)?;
     plan.refused = refused;
+    watch(Stage::Schedule);
     Ok(plan)
 }
 

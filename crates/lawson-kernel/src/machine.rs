@@ -118,13 +118,13 @@ impl Rates {
             members: members.max(1),
             fma: own(fma),
             dot: None,
-            read: [own(fma * 64.0), own(fma * 32.0), shared(fma * 14.0, 8.0), shared(20e9, 4.0)],
-            copy: shared(16e9, 4.0),
-            triad: shared(18e9, 4.0),
+            read: [own(fma * 64.0), own(fma * 32.0), shared(fma * 20.0, 8.0), shared(25e9, 4.0)],
+            copy: shared(25e9, 4.0),
+            triad: shared(25e9, 4.0),
             disk: None,
-            barrier: 500e-9,
-            launch: 5e-9,
-            run: 40e-9,
+            barrier: 150e-9,
+            launch: 10e-9,
+            run: 5e-9,
         }
     }
 }

@@ -34,8 +34,11 @@
 struct Readme;
 
 pub mod cpu;
+pub mod fuzz;
+pub mod machine;
 pub mod npy;
 mod program;
+pub mod reduce;
 mod session;
 mod tensor;
 mod view;
@@ -51,7 +54,7 @@ pub use lawson_opt as opt;
 #[doc(hidden)]
 pub use lawson_graph::file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
-pub use program::{CompileOptions, Passes, Port, Program, Target};
+pub use program::{CompileOptions, CompileTimes, Passes, Port, Program, Target};
 pub use session::{Limits, Session};
 pub use tensor::{Device, DlType, Tensor};
 pub use view::{TensorView, TensorViewMut};

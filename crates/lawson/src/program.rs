@@ -10,6 +10,7 @@ use lawson_graph::{Graph, Result, Type};
 use lawson_opt::Pipeline;
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A compiled graph. Clones share it, between threads too.
 ///
@@ -34,7 +35,7 @@ struct Inner {
 /// What a target made of the graph.
 pub(crate) enum Compiled {
     /// The graph itself, which is interpreted.
-    Reference(Graph),
+    Reference(Box<Graph>),
     /// Machine code, and the threads that run it. It has constants of its own; those of the graph are not kept.
     Cpu(CpuProgram),
 }
@@ -49,6 +50,35 @@ pub struct CompileOptions {
     /// The threads that run it on the CPU target; none means a team of one's own, with a member for each processor. Programs
     /// that share a team take turns on it.
     pub team: Option<Team>,
+}
+
+/// What the stages of compiling took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileTimes {
+    /// Verifying the graph and rewriting it.
+    pub passes: Duration,
+    /// Finding groups and lowering them to kernels.
+    pub partition: Duration,
+    /// Choosing schedules, applying and verifying them.
+    pub schedule: Duration,
+    /// Machine code.
+    pub emit: Duration,
+    /// Laying out constants, and starting threads if a team was not given.
+    pub pack: Duration,
+}
+
+impl CompileTimes {
+    /// All stages together.
+    pub fn total(&self) -> Duration {
+        self.passes + self.partition + self.schedule + self.emit + self.pack
+    }
+
+    pub(crate) fn passes<T>(&mut self, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = run();
+        self.passes += start.elapsed();
+        result
+    }
 }
 
 /// What a program runs on.
@@ -95,24 +125,38 @@ impl Program {
     /// Compiles a graph. On the CPU target, the constants are laid out anew, and the program keeps none of the graph's but
     /// those that it can read where they are; so they exist only once if the caller keeps no clone either.
     pub fn compile(graph: Graph, options: &CompileOptions) -> Result<Program> {
-        graph.verify()?;
+        Program::compile_timed(graph, options, &mut CompileTimes::default())
+    }
+
+    /// As [`Program::compile`]; adds what each stage took.
+    pub fn compile_timed(
+        graph: Graph,
+        options: &CompileOptions,
+        times: &mut CompileTimes,
+    ) -> Result<Program> {
+        times.passes(|| graph.verify())?;
         let (inputs, outputs) = signature(&graph);
         let name = graph.name().to_string();
         let code = match options.target {
-            Target::Reference => Compiled::Reference(match &options.passes {
+            Target::Reference => Compiled::Reference(Box::new(match &options.passes {
                 Passes::None => graph,
-                Passes::Standard => Pipeline::standard().run(&graph)?,
-                Passes::Custom(pipeline) => pipeline.run(&graph)?,
-            }),
+                Passes::Standard => times.passes(|| Pipeline::standard().run(&graph))?,
+                Passes::Custom(pipeline) => times.passes(|| pipeline.run(&graph))?,
+            })),
             Target::Cpu => {
                 let code = match &options.passes {
-                    Passes::None => Unpacked::new(&graph)?,
-                    Passes::Standard => Unpacked::standard(&graph)?,
-                    Passes::Custom(pipeline) => Unpacked::new(&pipeline.run(&graph)?)?,
+                    Passes::None => Unpacked::new(&graph, times)?,
+                    Passes::Standard => Unpacked::standard(&graph, times)?,
+                    Passes::Custom(pipeline) => {
+                        Unpacked::new(&times.passes(|| pipeline.run(&graph))?, times)?
+                    }
                 };
                 // Before the constants are laid out, so that each can go when its copy is there.
                 drop(graph);
-                Compiled::Cpu(code.pack(options.team.clone())?)
+                let start = Instant::now();
+                let program = code.pack(options.team.clone())?;
+                times.pack += start.elapsed();
+                Compiled::Cpu(program)
             }
         };
         Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))
@@ -146,6 +190,21 @@ impl Program {
         match &self.0.code {
             Compiled::Reference(_) => None,
             Compiled::Cpu(cpu) => Some(cpu.plan()),
+        }
+    }
+
+    /// The same program, run by another team. Code and constants are shared; on the reference target there is no team, and nothing
+    /// changes.
+    pub fn with_team(&self, team: Team) -> Program {
+        let Inner { name, code, inputs, outputs } = &*self.0;
+        match code {
+            Compiled::Reference(_) => self.clone(),
+            Compiled::Cpu(cpu) => Program(Arc::new(Inner {
+                name: name.clone(),
+                code: Compiled::Cpu(cpu.with_team(team)),
+                inputs: inputs.clone(),
+                outputs: outputs.clone(),
+            })),
         }
     }
 

@@ -152,6 +152,20 @@ impl Session {
         outputs.iter_mut().zip(&results).try_for_each(|(view, tensor)| view.copy_from(tensor))
     }
 
+    /// Runs a compiled program step by step, so many times; gives for each round the seconds of every step of
+    /// [`Program::plan`]. `None` on the reference target, which has no steps.
+    ///
+    /// Each step waits for the one before it, so that the sum is more than a run takes.
+    pub fn time_steps(&mut self, inputs: &[Value], rounds: usize) -> Result<Option<Vec<Vec<f64>>>> {
+        self.check_count(inputs.len())?;
+        // This checks the inputs, too.
+        self.run_values(inputs)?;
+        match self.program.code() {
+            Compiled::Reference(_) => Ok(None),
+            Compiled::Cpu(cpu) => cpu.profile(&mut self.cpu, inputs, rounds).map(Some),
+        }
+    }
+
     fn check_count(&self, inputs: usize) -> Result<()> {
         let expected = self.program.inputs();
         if inputs == expected.len() {

@@ -1,22 +1,28 @@
 //! The sub-commands, one a file.
 
+mod bench;
 mod bisect;
 mod check;
 mod exact;
 mod explain;
+mod fuzz;
 mod kernels;
 mod list;
+mod machine;
 mod ops;
 mod opt;
+mod reduce;
 mod run;
 mod show;
+mod steps;
 mod time;
+mod trial;
 
 use crate::args::{Cli, Command};
 use crate::report::{Outcome, Reporter};
 use clap::CommandFactory;
-use lawson::Result;
 use lawson::opt::Pipeline;
+use lawson::{Passes, Result};
 use std::io::Write;
 
 /// Runs the sub-command that the arguments name.
@@ -27,6 +33,10 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Run(args) => run::run(args, reporter, out),
         Command::Opt(args) => opt::run(args, reporter, out),
         Command::Bisect(args) => bisect::run(args, reporter, out),
+        Command::Machine(args) => machine::run(args, reporter, out),
+        Command::Bench(args) => bench::run(args, reporter, out),
+        Command::Fuzz(args) => fuzz::run(args, reporter, out),
+        Command::Reduce(args) => reduce::run(args, reporter, out),
         Command::Explain { code } => explain::run(code.as_deref(), reporter, out),
         Command::Ops { name } => ops::run(name.as_deref(), reporter, out),
         Command::List(command) => list::run(command, reporter, out),
@@ -36,6 +46,14 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
             Ok(out.write_all(&script)?)
         }
     }
+}
+
+/// What to compile with: which passes are standard is the target's business.
+fn passes(text: &str) -> Result<Passes> {
+    Ok(match text {
+        "standard" => Passes::Standard,
+        list => Passes::Custom(pipeline(list)?),
+    })
 }
 
 /// The passes that an argument names.

@@ -1,12 +1,12 @@
 //! `lawson run`: compiles a graph, finds its inputs, runs it, and shows or writes its outputs.
 
 use super::time::{self, Times};
-use super::{exact, pipeline};
+use super::{exact, passes};
 use crate::args::{RunArgs, Target};
 use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
 use lawson::graph::{Bindings, interp};
-use lawson::{Code, CompileOptions, Error, Limits, Passes, Program, Result, Team};
+use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
 use std::time::Instant;
@@ -51,11 +51,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
 }
 
 fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
-    // Which passes are standard is the target's business.
-    let passes = match args.passes.as_str() {
-        "standard" => Passes::Standard,
-        list => Passes::Custom(pipeline(list)?),
-    };
+    let passes = passes(&args.passes)?;
     let (target, team) = match (args.target, args.threads) {
         (Target::Reference, None) => (lawson::Target::Reference, None),
         (Target::Reference, Some(_)) => {

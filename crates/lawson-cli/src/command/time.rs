@@ -19,11 +19,21 @@ const ENOUGH: Duration = Duration::from_secs(1);
 const LEAST: usize = 3;
 const MOST: usize = 1000;
 
-/// Times of further runs, sorted. Tensors are read and written in place, in memory that is taken once; values that have no
-/// views are given anew to each run.
+/// Times of further runs, sorted.
 pub fn further(session: &mut Session, inputs: &[Value], results: &[Value]) -> Result<Vec<Duration>> {
+    in_place(session, inputs, results, |run| repeat(run))
+}
+
+/// Calls `with` with a run. Tensors are read and written in place, in memory that is taken once; values that have no views are
+/// given anew to each run.
+pub fn in_place<T>(
+    session: &mut Session,
+    inputs: &[Value],
+    results: &[Value],
+    with: impl FnOnce(&mut dyn FnMut() -> Result<()>) -> Result<T>,
+) -> Result<T> {
     let (Some(given), Some(taken)) = (tensors(inputs), tensors(results)) else {
-        return repeat(|| session.run_values(inputs).map(drop));
+        return with(&mut || session.run_values(inputs).map(drop));
     };
     let views = given
         .iter()
@@ -38,7 +48,7 @@ pub fn further(session: &mut Session, inputs: &[Value], results: &[Value]) -> Re
         .zip(&taken)
         .map(|(m, t)| TensorViewMut::new(t.dtype(), t.sizes(), &mut m.as_mut_slice()[..t.bytes().len()]))
         .collect::<Result<Vec<TensorViewMut<'_>>>>()?;
-    repeat(|| session.run_into(&views, &mut outputs))
+    with(&mut || session.run_into(&views, &mut outputs))
 }
 
 /// The values as tensors that views can be made of, if all are.
@@ -46,7 +56,7 @@ fn tensors(values: &[Value]) -> Option<Vec<&HostTensor>> {
     values.iter().map(|v| v.as_tensor().filter(|t| t.dtype() != lawson::DType::Str)).collect()
 }
 
-fn repeat(mut run: impl FnMut() -> Result<()>) -> Result<Vec<Duration>> {
+fn repeat(run: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     let start = Instant::now();
     while times.len() < LEAST || (times.len() < MOST && start.elapsed() < ENOUGH) {

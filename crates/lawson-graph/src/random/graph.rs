@@ -27,6 +27,8 @@ pub struct GraphShape {
     pub control: bool,
     /// Which dtypes occur.
     pub dtypes: Dtypes,
+    /// Whether composites and products of two computed values may occur.
+    pub composites: bool,
 }
 
 /// Which dtypes a random graph has.
@@ -49,7 +51,14 @@ impl Dtypes {
 
 impl Default for GraphShape {
     fn default() -> GraphShape {
-        GraphShape { nodes: 16, max_elements: 400, symbolic: true, control: true, dtypes: Dtypes::All }
+        GraphShape {
+            nodes: 16,
+            max_elements: 400,
+            symbolic: true,
+            control: true,
+            dtypes: Dtypes::All,
+            composites: false,
+        }
     }
 }
 
@@ -122,9 +131,9 @@ fn input_shape(rng: &mut Rng, symbolic: bool) -> Shape {
 /// A way to add an operator: its results, or `None` if what was drawn does not fit.
 type Step = fn(&mut Grow) -> Option<Vec<ValueId>>;
 
-struct Grow {
-    rng: Rng,
-    b: Builder<'static>,
+pub(super) struct Grow {
+    pub(super) rng: Rng,
+    pub(super) b: Builder<'static>,
     pool: Vec<ValueId>,
     shape: GraphShape,
     defined: usize,
@@ -163,8 +172,12 @@ impl Grow {
             Grow::source,
         ];
         let control: [Step; 4] = [Grow::looping, Grow::branch, Grow::sequence, Grow::runtime_size];
+        let composite: [Step; 5] =
+            [Grow::activation, Grow::normalised, Grow::product, Grow::product, Grow::attention];
         let added = if self.shape.control && self.rng.one_in(10) {
             control[self.rng.below(control.len())](self)
+        } else if self.shape.composites && self.rng.one_in(6) {
+            composite[self.rng.below(composite.len())](self)
         } else {
             plain[self.rng.below(plain.len())](self)
         };
@@ -192,7 +205,7 @@ impl Grow {
         self.rng.pick(&self.pool).copied()
     }
 
-    fn tensor(&mut self, accept: impl Fn(&TensorType) -> bool) -> Option<(ValueId, TensorType)> {
+    pub(super) fn tensor(&mut self, accept: impl Fn(&TensorType) -> bool) -> Option<(ValueId, TensorType)> {
         let fits: Vec<ValueId> =
             self.pool.iter().copied().filter(|v| self.b.ty(*v).as_tensor().is_some_and(&accept)).collect();
         let v = *self.rng.pick(&fits)?;

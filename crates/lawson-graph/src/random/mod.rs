@@ -3,6 +3,7 @@
 //! Everything here is deterministic: the same seed gives the same bits on every machine and in every version with the
 //! same `graph.rs`. It is not for cryptography, and not what `random_bits` computes.
 
+mod composite;
 mod graph;
 
 pub use graph::{Dtypes, GraphShape, random_graph};

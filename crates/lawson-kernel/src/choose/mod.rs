@@ -12,7 +12,7 @@ mod contraction;
 mod elementwise;
 mod reduction;
 mod rows;
-pub(crate) mod stride;
+mod stride;
 mod tile;
 
 use crate::buffer::{BufferId, Layout, Role};

@@ -6,7 +6,7 @@ use crate::tree::{AxisId, Kernel};
 
 /// The distance of neighbours along an axis, in elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stride {
+pub(super) enum Stride {
     /// The same element.
     None,
     /// This far.
@@ -20,7 +20,7 @@ pub(crate) enum Stride {
 }
 
 /// The stride of an offset along an axis.
-pub(crate) fn stride(offset: &Index, axis: AxisId) -> Stride {
+pub(super) fn stride(offset: &Index, axis: AxisId) -> Stride {
     let (mut out, mut data) = (Stride::None, false);
     for (atom, c) in offset.terms() {
         match atom {

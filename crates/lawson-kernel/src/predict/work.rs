@@ -7,11 +7,12 @@
 use super::Form;
 use super::operation::Operation;
 use super::outline::{Item, Loop};
-use crate::choose::stride::{Stride, stride};
+use crate::buffer::BufferId;
 use crate::expr::{Expr, ExprId, Load};
 use crate::index::Index;
 use crate::machine::Machine;
 use crate::tree::{AccId, AxisId, Kernel, Kind, Store};
+use lawson_graph::Bindings;
 
 /// The slots that each kind of unit is busy, and the least time by what waits for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,6 +30,16 @@ pub(super) enum Unit {
     Loads,
     Stores,
     Chain,
+}
+
+/// How what lanes read or write lies.
+enum Spacing {
+    /// It is one element.
+    Same,
+    /// Side by side.
+    Beside,
+    /// Anywhere.
+    Apart,
 }
 
 /// The work of a whole kernel.
@@ -52,14 +63,14 @@ const STORE: f64 = 1.4;
 /// A scalar operation, as a part of a vector's: two fit in its slot.
 const SCALAR: f64 = 0.5;
 /// A condition of a guard that must be evaluated where it stands.
-const CONDITION: f64 = 1.5;
+const CONDITION: f64 = 1.0;
 /// The counter, the comparison and the jump of a loop; and its least iteration.
 const LOOP: f64 = 0.7;
 const LEAST_ITERATION: f64 = 1.5;
 /// Finding the indices of a share, and of each of its iterations.
 const ITERATION: f64 = 6.0;
 /// Putting the lanes of a state together.
-const MERGE: f64 = 24.0;
+const MERGE: f64 = 8.0;
 /// How much of the time until a stage's result is there shows in a loop around it: the processor goes on meanwhile.
 const EXPOSED: f64 = 0.35;
 
@@ -98,7 +109,10 @@ struct Frame {
 pub(super) struct Worker<'k> {
     kernel: &'k Kernel,
     machine: &'k Machine,
+    bindings: &'k Bindings,
     form: Form,
+    /// By axis: its first value, while its loop is entered.
+    values: Vec<i64>,
     frames: Vec<Frame>,
     /// Jammed loops: axis, iterations.
     points: Vec<(u128, f64)>,
@@ -122,11 +136,18 @@ fn bit(axis: AxisId) -> u128 {
 }
 
 impl<'k> Worker<'k> {
-    pub(super) fn new(kernel: &'k Kernel, machine: &'k Machine, form: Form) -> Worker<'k> {
+    pub(super) fn new(
+        kernel: &'k Kernel,
+        machine: &'k Machine,
+        bindings: &'k Bindings,
+        form: Form,
+    ) -> Worker<'k> {
         Worker {
             kernel,
             machine,
+            bindings,
             form,
+            values: vec![0; kernel.axes.len()],
             frames: Vec::new(),
             points: Vec::new(),
             vector: None,
@@ -196,6 +217,7 @@ impl<'k> Worker<'k> {
     fn enter(&mut self, l: &Loop<'k>) {
         let outside = self.entered;
         self.entered |= bit(l.axis);
+        self.values[l.axis.0 as usize] = l.first;
         match l.kind {
             Kind::Jam => {
                 self.points.push((bit(l.axis), l.mean));
@@ -331,19 +353,50 @@ impl<'k> Worker<'k> {
             let reused = self.around.iter().any(Option::is_some);
             return (if reused { 0.25 } else { VECTOR_LOAD }, 0.0);
         }
-        let offset = || self.kernel.resolve(&self.kernel.buffer(load.buffer).layout.offset(&load.index));
+        let wide = (self.kernel.buffer(load.buffer).dtype.bits() as f64 / 32.0).max(1.0);
         let slots = match self.vector {
             None => NUMBER_LOAD,
-            Some((axis, n)) => match stride(&offset(), axis) {
-                Stride::None => NUMBER_LOAD,
-                Stride::Known(1) => {
-                    VECTOR_LOAD * f64::from(self.kernel.buffer(load.buffer).dtype.bits() as u32).max(32.0)
-                        / 32.0
-                }
-                _ => LANE * n,
+            Some((axis, n)) => match self.spacing(load.buffer, &load.index, axis) {
+                Spacing::Same => NUMBER_LOAD,
+                Spacing::Beside => VECTOR_LOAD * wide,
+                Spacing::Apart => LANE * n,
             },
         };
         (slots, conditions * CONDITION)
+    }
+
+    /// How elements lie along an axis, as the first of them do.
+    fn spacing(&self, buffer: BufferId, index: &[Index], axis: AxisId) -> Spacing {
+        let first = self.values[axis.0 as usize];
+        let at = |n: i64| self.offset(buffer, index, axis, first + n);
+        match (at(0), at(1)) {
+            (Some(a), Some(b)) if a == b => Spacing::Same,
+            (Some(a), Some(b)) if b - a == 1 => Spacing::Beside,
+            _ => Spacing::Apart,
+        }
+    }
+
+    /// Where an element lies if an axis has this value and all others their first.
+    fn offset(&self, buffer: BufferId, index: &[Index], axis: AxisId, value: i64) -> Option<i64> {
+        let parameter = |s: &lawson_graph::Symbol| self.bindings.get(s);
+        let mut sum = 0i64;
+        for digit in &self.kernel.buffer(buffer).layout.digits {
+            let i = index[digit.dim].eval(&|a| self.axis(a, axis, value), &parameter, &|_, _| None)?;
+            let i = i.div_euclid(digit.divide.max(1));
+            let i = digit.modulo.map_or(i, |m| i.rem_euclid(m.max(1)));
+            sum = sum.checked_add(i.checked_mul(digit.stride.eval(&parameter)?)?)?;
+        }
+        Some(sum)
+    }
+
+    fn axis(&self, a: AxisId, axis: AxisId, value: i64) -> Option<i64> {
+        match &self.kernel.axis(a).derived {
+            Some(index) => {
+                index.eval(&|b| self.axis(b, axis, value), &|s| self.bindings.get(s), &|_, _| None)
+            }
+            None if a == axis => Some(value),
+            None => Some(self.values[a.0 as usize]),
+        }
     }
 
     fn step(&mut self, acc: AccId, values: &[ExprId]) {
@@ -385,13 +438,12 @@ impl<'k> Worker<'k> {
             mask |= self.index_mask(i);
         }
         let points = self.points(mask);
-        let offset = self.kernel.resolve(&self.kernel.buffer(store.buffer).layout.offset(&store.index));
         let slots = match self.vector {
             _ if self.form == Form::Natural => STORE,
             None => 1.0,
-            Some((axis, n)) => match stride(&offset, axis) {
-                Stride::None | Stride::Known(1) => STORE,
-                _ => LANE * n,
+            Some((axis, n)) => match self.spacing(store.buffer, &store.index, axis) {
+                Spacing::Same | Spacing::Beside => STORE,
+                Spacing::Apart => LANE * n,
             },
         };
         if let Some(frame) = self.frames.last_mut() {

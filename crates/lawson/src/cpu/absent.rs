@@ -1,6 +1,7 @@
 //! The CPU target where there is none: every program is refused, so none is ever run.
 
 use super::Ran;
+use crate::program::CompileTimes;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, Error, Graph, Result, Value};
@@ -17,11 +18,11 @@ pub(crate) enum CpuSession {}
 pub(crate) enum Unpacked {}
 
 impl Unpacked {
-    pub(crate) fn standard(graph: &Graph) -> Result<Unpacked> {
-        Unpacked::new(graph)
+    pub(crate) fn standard(graph: &Graph, times: &mut CompileTimes) -> Result<Unpacked> {
+        Unpacked::new(graph, times)
     }
 
-    pub(crate) fn new(_graph: &Graph) -> Result<Unpacked> {
+    pub(crate) fn new(_graph: &Graph, _times: &mut CompileTimes) -> Result<Unpacked> {
         Err(Error::new(Code::NotLowered, "the CPU target runs on x86-64 under Unix only")
             .help("compile for the reference target"))
     }
@@ -32,7 +33,20 @@ impl Unpacked {
 }
 
 impl CpuProgram {
+    pub(crate) fn with_team(&self, _team: Team) -> CpuProgram {
+        match *self {}
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
+        match *self {}
+    }
+
+    pub(crate) fn profile(
+        &self,
+        _session: &mut Option<CpuSession>,
+        _inputs: &[Value],
+        _rounds: usize,
+    ) -> Result<Vec<Vec<f64>>> {
         match *self {}
     }
 

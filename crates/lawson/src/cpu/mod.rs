@@ -18,6 +18,7 @@ pub use lawson_cpu::host::{machine, missing_feature};
 pub use lawson_cpu::memory::Memory;
 pub use lawson_cpu::{Emitted, Listing, Unsupported, emit};
 
+use crate::program::CompileTimes;
 use lawson_graph::{Code, Error, Graph, Result};
 use lawson_kernel::Plan;
 use lawson_opt::Pipeline;
@@ -34,7 +35,7 @@ const KEPT: &[&str] = &["attention"];
 /// # Ok::<(), lawson::Error>(())
 /// ```
 pub fn plan(graph: &Graph) -> Result<(Graph, Plan)> {
-    standard(graph, |graph| {
+    standard(graph, &mut CompileTimes::default(), |graph, _| {
         let plan = lawson_kernel::compile::compile(graph, &machine())?;
         // As for a program: a composite whose kernel has no code is decomposed.
         if has_composites(graph) {
@@ -48,13 +49,17 @@ pub fn plan(graph: &Graph) -> Result<(Graph, Plan)> {
 
 /// The graph after the standard passes, and what is made of it. Composites of [`KEPT`] become kernels of their own; if one
 /// of them cannot, all are decomposed.
-fn standard<T>(graph: &Graph, make: impl Fn(&Graph) -> Result<T>) -> Result<(Graph, T)> {
-    let kept = Pipeline::keeping(KEPT).run(graph)?;
-    match make(&kept) {
+fn standard<T>(
+    graph: &Graph,
+    times: &mut CompileTimes,
+    make: impl Fn(&Graph, &mut CompileTimes) -> Result<T>,
+) -> Result<(Graph, T)> {
+    let kept = times.passes(|| Pipeline::keeping(KEPT).run(graph))?;
+    match make(&kept, times) {
         Ok(made) => Ok((kept, made)),
         Err(e) if has_composites(&kept) && e.code() == Code::NotLowered => {
-            let graph = Pipeline::standard().run(&kept)?;
-            let made = make(&graph)?;
+            let graph = times.passes(|| Pipeline::standard().run(&kept))?;
+            let made = make(&graph, times)?;
             Ok((graph, made))
         }
         Err(e) => Err(e),

@@ -6,21 +6,25 @@
 //! `lawson_cpu::executable`.
 
 use super::Ran;
+use crate::program::CompileTimes;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_cpu::executable::{self, Executable, Instance};
+use lawson_cpu::memory::Memory;
 use lawson_cpu::team::Team;
 use lawson_graph::{
     Code, DType, Def, Error, Graph, GraphParts, HostTensor, Place, Result, Side, TensorType, Type, Value,
     ValueId, ValueInfo, interp,
 };
 use lawson_kernel::Plan;
+use lawson_kernel::compile::{Stage, compile_watched};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Machine code and the threads that run it.
 pub(crate) struct CpuProgram {
     executable: Arc<Executable>,
     team: Team,
-    signature: Signature,
+    signature: Arc<Signature>,
 }
 
 /// Machine code whose constants are those of the graph.
@@ -72,19 +76,29 @@ impl Signature {
 
 impl Unpacked {
     /// The code of a graph after the standard passes of this target.
-    pub(crate) fn standard(graph: &Graph) -> Result<Unpacked> {
-        super::standard(graph, Unpacked::new).map(|(_, code)| code)
+    pub(crate) fn standard(graph: &Graph, times: &mut CompileTimes) -> Result<Unpacked> {
+        super::standard(graph, times, Unpacked::new).map(|(_, code)| code)
     }
 
     /// The code of a graph as it is.
-    pub(crate) fn new(graph: &Graph) -> Result<Unpacked> {
+    pub(crate) fn new(graph: &Graph, times: &mut CompileTimes) -> Result<Unpacked> {
         if let Some(feature) = lawson_cpu::host::missing_feature() {
             let message = format!("the CPU target needs {feature}, which this processor does not have");
             return Err(Error::new(Code::NotLowered, message).help("compile for the reference target"));
         }
         let machine = lawson_cpu::host::machine();
-        let plan = lawson_kernel::compile::compile(graph, &machine)?;
+        let mut lap = Instant::now();
+        let plan = compile_watched(graph, &machine, &mut |stage| {
+            let now = Instant::now();
+            let took = now - std::mem::replace(&mut lap, now);
+            match stage {
+                Stage::Partition => times.partition += took,
+                Stage::Schedule => times.schedule += took,
+            }
+        })?;
+        let start = Instant::now();
         let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len())?;
+        times.emit += start.elapsed();
         Ok(Unpacked { code, signature: Signature::new(graph)? })
     }
 
@@ -98,11 +112,16 @@ impl Unpacked {
             }
         };
         let executable = Arc::new(self.code.pack(&team)?);
-        Ok(CpuProgram { executable, team, signature: self.signature })
+        Ok(CpuProgram { executable, team, signature: Arc::new(self.signature) })
     }
 }
 
 impl CpuProgram {
+    /// The same code and constants with another team.
+    pub(crate) fn with_team(&self, team: Team) -> CpuProgram {
+        CpuProgram { executable: self.executable.clone(), team, signature: self.signature.clone() }
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         self.executable.plan()
     }
@@ -128,6 +147,32 @@ impl CpuProgram {
             *session = Some(CpuSession { inputs, outputs, instance });
         }
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
+    }
+
+    /// Runs each step by itself so many times; gives the seconds of each, by round.
+    pub(crate) fn profile(
+        &self,
+        session: &mut Option<CpuSession>,
+        inputs: &[Value],
+        rounds: usize,
+    ) -> Result<Vec<Vec<f64>>> {
+        let tensors: Vec<&HostTensor> = inputs.iter().filter_map(Value::as_tensor).collect();
+        let session = self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?;
+        let mut outputs = Vec::new();
+        for (d, n) in &session.outputs {
+            let bytes = d.bytes_for(n.iter().product()).unwrap_or(0);
+            let memory = Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, e.to_string()))?;
+            outputs.push((memory, bytes));
+        }
+        let mut all = Vec::with_capacity(rounds);
+        for _ in 0..rounds {
+            let mut seconds = vec![0.0; self.plan().steps.len()];
+            let given = tensors.iter().map(|t| &t.bytes()[..]);
+            let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
+            session.instance.profile(given, taken, &mut seconds)?;
+            all.push(seconds);
+        }
+        Ok(all)
     }
 
     pub(crate) fn run_values(

@@ -1,27 +1,31 @@
 //! The most that this machine can do, measured by kernels that do nothing else.
 //!
-//! Multiply-adds without loads, loads without arithmetic from a working set of a given size, and `a = b + s·c` over arrays
-//! in main memory with stores that go past the caches. The kernels are written with the assembler of the CPU target and
-//! run on a team like any other program, so that clocks and threads are the same as for what they are compared with.
+//! Multiply-adds without loads, dot products of bytes, loads without arithmetic from a working set of a given size, and copies
+//! and `a = b + s·c` over arrays in main memory with stores that go past the caches. The kernels are written with the
+//! assembler and run on a team like any other program, so that clocks and threads are the same as for what they are
+//! compared with. `measure.rs` makes the rates of a machine of them.
 #![allow(unsafe_code)]
 
-use crate::Failure;
-use crate::measure::median;
-use lawson::Team;
-use lawson_cpu::asm::{
+use crate::asm::{
     Alu, AsmError, Assembler, Code, Cond, Gpr, Inst, Level, Mem, Plain, Vec2, Vec3, VecStore, Vreg, Width,
 };
-use lawson_cpu::exec::{CodeBuilder, Entry, ExecutableMemory};
-use lawson_cpu::memory::Memory;
+use crate::exec::{CodeBuilder, Entry, ExecutableMemory};
+use crate::memory::Memory;
+use crate::team::Team;
+use lawson_graph::{Error, Result};
 use std::time::Instant;
 
 /// What a rate is compared with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Limit {
-    /// Multiply-adds of 512 bits.
+    /// Multiply-adds of 512 bits; the rate is that of floating-point operations.
     Fma,
+    /// Dot products of four bytes a lane, of 512 bits; the rate is that of instructions.
+    Dot,
     /// Reading a working set of so many bytes again and again.
     Read(usize),
+    /// `a = b` in main memory with non-temporal stores.
+    Copy,
     /// `a = b + s·c` in main memory with non-temporal stores.
     Triad,
 }
@@ -36,12 +40,17 @@ pub struct Measured {
 }
 
 /// Measures limits on a team.
+#[derive(Debug)]
 pub struct Limits {
     team: Team,
     code: ExecutableMemory,
     fma: Entry,
+    dot: Option<Entry>,
     read: Entry,
+    copy: Entry,
     triad: Entry,
+    /// How long one measurement takes at least, in seconds.
+    block: f64,
     /// What is read or written, grown as needed.
     memory: Memory,
 }
@@ -54,7 +63,8 @@ const READ_STEP: usize = 1024;
 const TRIAD_STEP: usize = 256;
 /// The bytes of each array of the triad.
 const TRIAD_BYTES: usize = 64 << 20;
-/// How long one measurement takes at least, and how long a look at the clock is apart from the next, in seconds.
+/// How long one measurement takes at least if nothing else is said, and how long a look at the clock is apart from the next, in
+/// seconds.
 const BLOCK: f64 = 0.01;
 const SLICE: f64 = 0.0005;
 
@@ -63,8 +73,18 @@ const W: Width = Width::Z512;
 const AT: Gpr = Gpr::RSI;
 const END: Gpr = Gpr::RDX;
 
+fn unassembled(e: &AsmError) -> Error {
+    Error::internal(format!("a limit cannot be assembled: {e}"))
+}
+
+/// The median, or the greater of the two in the middle.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 /// A loop from the first iteration to the last around `body`; nothing if there are none.
-fn looped(body: impl FnOnce(&mut Assembler)) -> Result<Code, AsmError> {
+fn looped(body: impl FnOnce(&mut Assembler)) -> Result<Code> {
     let mut asm = Assembler::new(Level::Avx512);
     let (head, done) = (asm.label(), asm.label());
     asm.push(Inst::alu(Alu::Sub, END, AT));
@@ -78,10 +98,10 @@ fn looped(body: impl FnOnce(&mut Assembler)) -> Result<Code, AsmError> {
     asm.push(Inst::Plain(Plain::Sfence));
     asm.push(Inst::Plain(Plain::Vzeroupper));
     asm.push(Inst::RET);
-    asm.finish()
+    asm.finish().map_err(|e| unassembled(&e))
 }
 
-fn fma() -> Result<Code, AsmError> {
+fn fma() -> Result<Code> {
     looped(|asm| {
         for sum in 0..SUMS {
             asm.push(Inst::vec3(Vec3::Fmadd231ps, W, Vreg(sum), Vreg(30), Vreg(31)));
@@ -89,8 +109,16 @@ fn fma() -> Result<Code, AsmError> {
     })
 }
 
+fn dot() -> Result<Code> {
+    looped(|asm| {
+        for sum in 0..SUMS {
+            asm.push(Inst::vec3(Vec3::Pdpbusd, W, Vreg(sum), Vreg(30), Vreg(31)));
+        }
+    })
+}
+
 /// Reads from the address in the scratch argument on.
-fn read() -> Result<Code, AsmError> {
+fn read() -> Result<Code> {
     looped(|asm| {
         for (n, at) in (0..READ_STEP as i64).step_by(64).enumerate() {
             let from = Mem::base(Gpr::RCX).offset(at);
@@ -100,8 +128,21 @@ fn read() -> Result<Code, AsmError> {
     })
 }
 
+/// From the address in the scratch argument on: the first array, and the one that is copied behind it.
+fn copy() -> Result<Code> {
+    looped(|asm| {
+        for (n, at) in (0..TRIAD_STEP as i64).step_by(64).enumerate() {
+            let place = |array: i64| Mem::base(Gpr::RCX).offset(at + array * TRIAD_BYTES as i64);
+            let line = Vreg(n as u8);
+            asm.push(Inst::vec2(Vec2::Movups, W, line, place(1)));
+            asm.push(Inst::vec_store(VecStore::Movntps, W, place(0), line));
+        }
+        asm.push(Inst::alu(Alu::Add, Gpr::RCX, TRIAD_STEP as i32));
+    })
+}
+
 /// From the address in the scratch argument on: the first array, and the others behind it.
-fn triad() -> Result<Code, AsmError> {
+fn triad() -> Result<Code> {
     looped(|asm| {
         for (n, at) in (0..TRIAD_STEP as i64).step_by(64).enumerate() {
             let place = |array: i64| Mem::base(Gpr::RCX).offset(at + array * TRIAD_BYTES as i64);
@@ -112,6 +153,10 @@ fn triad() -> Result<Code, AsmError> {
         }
         asm.push(Inst::alu(Alu::Add, Gpr::RCX, TRIAD_STEP as i32));
     })
+}
+
+fn memory(bytes: usize) -> Result<Memory> {
+    Memory::zeroed(bytes).map_err(|e| Error::new(lawson_graph::Code::Budget, e.to_string()))
 }
 
 /// An address that members of a team use during a run.
@@ -125,26 +170,43 @@ unsafe impl Sync for Shared {}
 
 impl Limits {
     /// For a team; fails on a processor without AVX-512.
-    pub fn new(team: &Team) -> Result<Limits, Failure> {
+    pub fn new(team: &Team) -> Result<Limits> {
         if !std::arch::is_x86_feature_detected!("avx512f") {
-            return Err("this processor has no AVX-512".into());
+            return Err(Error::new(lawson_graph::Code::NotLowered, "this processor has no AVX-512"));
         }
         let mut builder = CodeBuilder::new();
-        let (fma, read, triad) = (builder.add(&fma()?), builder.add(&read()?), builder.add(&triad()?));
-        Ok(Limits {
-            team: team.clone(),
-            code: builder.finish()?,
-            fma,
-            read,
-            triad,
-            memory: Memory::zeroed(0)?,
-        })
+        let (fma, read) = (builder.add(&fma()?), builder.add(&read()?));
+        let (copy, triad) = (builder.add(&copy()?), builder.add(&triad()?));
+        let dot = match std::arch::is_x86_feature_detected!("avx512vnni") {
+            true => Some(builder.add(&dot()?)),
+            false => None,
+        };
+        let code = builder.finish().map_err(|e| Error::internal(format!("executable memory: {e}")))?;
+        let memory = memory(0)?;
+        Ok(Limits { team: team.clone(), code, fma, dot, read, copy, triad, block: BLOCK, memory })
+    }
+
+    /// Makes each measurement take at least so many seconds.
+    pub fn block(mut self, seconds: f64) -> Limits {
+        self.block = seconds;
+        self
+    }
+
+    /// Whether this processor multiplies bytes.
+    pub fn has_dot(&self) -> bool {
+        self.dot.is_some()
     }
 
     /// One measurement.
-    pub fn measure(&mut self, limit: Limit) -> Result<Measured, Failure> {
+    pub fn measure(&mut self, limit: Limit) -> Result<Measured> {
+        let members = self.team.members() as f64;
         let (entry, bytes, iterations, each) = match limit {
-            Limit::Fma => (self.fma, 0, 1 << 12, f64::from(SUMS) * 32.0 * self.team.members() as f64),
+            Limit::Fma => (self.fma, 0, 1 << 12, f64::from(SUMS) * 32.0 * members),
+            Limit::Dot => {
+                let missing = || Error::new(lawson_graph::Code::NotLowered, "this processor has no VNNI");
+                (self.dot.ok_or_else(missing)?, 0, 1 << 12, f64::from(SUMS) * members)
+            }
+            Limit::Copy => (self.copy, 2 * TRIAD_BYTES, TRIAD_BYTES / TRIAD_STEP, 2.0 * TRIAD_STEP as f64),
             Limit::Read(bytes) => {
                 let steps = bytes.div_ceil(READ_STEP * self.team.members()) * self.team.members();
                 (self.read, steps * READ_STEP, steps, READ_STEP as f64)
@@ -152,22 +214,22 @@ impl Limits {
             Limit::Triad => (self.triad, 3 * TRIAD_BYTES, TRIAD_BYTES / TRIAD_STEP, 3.0 * TRIAD_STEP as f64),
         };
         if self.memory.len() < bytes {
-            self.memory = Memory::zeroed(bytes)?;
+            self.memory = memory(bytes)?;
             self.memory.as_mut_slice().fill(0);
         }
-        let kernel = self.code.kernel(entry).ok_or("a kernel that is nowhere")?;
+        let kernel = self.code.kernel(entry).ok_or_else(|| Error::internal("a kernel that is nowhere"))?;
         let start = Shared(self.memory.as_mut_ptr());
         let step = match limit {
-            Limit::Fma => 0,
+            Limit::Fma | Limit::Dot => 0,
             Limit::Read(_) => READ_STEP,
-            Limit::Triad => TRIAD_STEP,
+            Limit::Copy | Limit::Triad => TRIAD_STEP,
         };
         let once = |times: usize| {
             self.team.run(|member| {
                 let Shared(start) = { start };
                 let share = match limit {
-                    Limit::Fma => 0..iterations,
-                    Limit::Read(_) | Limit::Triad => member.share(iterations),
+                    Limit::Fma | Limit::Dot => 0..iterations,
+                    Limit::Read(_) | Limit::Copy | Limit::Triad => member.share(iterations),
                 };
                 for _ in 0..times {
                     // SAFETY: the kernel was assembled for these arguments, this processor has its instructions, and the
@@ -183,7 +245,7 @@ impl Limits {
         let mut times = 1;
         let mut rates = Vec::new();
         let begin = Instant::now();
-        while rates.is_empty() || begin.elapsed().as_secs_f64() < BLOCK {
+        while rates.is_empty() || begin.elapsed().as_secs_f64() < self.block {
             let slice = Instant::now();
             once(times);
             let seconds = slice.elapsed().as_secs_f64();

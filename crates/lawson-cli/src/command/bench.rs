@@ -1,0 +1,260 @@
+//! `lawson bench`: how long compiling a graph takes by stage, how long it runs, how much memory it needs; and, with
+//! `--kernels`, where the time goes (`steps.rs`).
+
+use super::run::{print_symbols, symbols_json};
+use super::steps::{self, Steps};
+use super::{passes, time};
+use crate::args::{BenchArgs, Target};
+use crate::quantity::measured;
+use crate::report::{Outcome, Reporter};
+use crate::{input, load};
+use lawson::graph::{Bindings, Cost, Graph};
+use lawson::kernel::{Plan, PlanBuffer};
+use lawson::{Code, CompileOptions, CompileTimes, Error, Limits, Program, Result, Session, Team, Value};
+use serde_json::{Value as Json, json};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// What was timed with one number of threads.
+struct Timed {
+    threads: usize,
+    first: f64,
+    /// Seconds a run, shortest first; not empty.
+    samples: Vec<f64>,
+    /// How many runs a sample is the mean of.
+    batch: usize,
+    steps: Option<Steps>,
+}
+
+/// Bytes, where they are known.
+struct MemoryUse {
+    arena: Option<u64>,
+    constants: Option<u64>,
+    resident: Option<u64>,
+}
+
+pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    if !args.seconds.is_finite() || args.seconds < 0.0 {
+        return Err(Error::new(Code::Usage, "--seconds is a number that is not negative").into());
+    }
+    let teams = teams(args)?;
+    let machine = steps::machine(reporter)?;
+    let loaded = load::graph(&args.file)?;
+    let mut inputs = args.input.clone();
+    if inputs.inputs.is_empty() && loaded.input.is_none() {
+        inputs.inputs.push("random".to_string());
+    }
+    let (values, bindings) = input::values(&loaded, &inputs, inputs.seed)?;
+    let limits = input::options(&inputs);
+    let flops = flops(&loaded.graph, &bindings);
+    let name = loaded.graph.name().to_string();
+    let target = match args.target {
+        Target::Reference => lawson::Target::Reference,
+        Target::Cpu => lawson::Target::Cpu,
+    };
+    let options = CompileOptions { target, passes: passes(&args.passes)?, team: teams.first().cloned() };
+    let mut compile = CompileTimes::default();
+    let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
+    let mut all = Vec::new();
+    for n in 0..teams.len().max(1) {
+        let program = teams.get(n).map_or_else(|| program.clone(), |t| program.with_team(t.clone()));
+        let mut session = program.session();
+        session.set_limits(Limits { max_steps: limits.max_steps, max_bytes: limits.max_bytes });
+        let start = Instant::now();
+        let results = session.run_values(&values)?;
+        let first = start.elapsed().as_secs_f64();
+        let (samples, batch) = sample(&mut session, &values, &results, args.seconds)?;
+        let threads = teams.get(n).map_or(1, Team::members);
+        let steps = match args.kernels {
+            true => Steps::time(&mut session, &values, &bindings, &machine, threads)?,
+            false => None,
+        };
+        all.push(Timed { threads, first, samples, batch, steps });
+    }
+    if args.kernels && program.plan().is_none() {
+        return Err(Error::new(Code::Usage, "the reference target has no kernels")
+            .help("leave out --kernels, or say --target cpu")
+            .into());
+    }
+    let memory = memory(&program, &bindings)?;
+    // What a run moves at least: what its steps read and write.
+    let bytes = match program.plan() {
+        Some(plan) => Some(lawson::kernel::predict::predict_plan(plan, &machine, &bindings, 1)?)
+            .map(|all| all.iter().map(|p| p.bytes()).sum::<f64>()),
+        None => None,
+    };
+    if reporter.json {
+        let runs: Vec<Json> = all.iter().map(|t| t.to_json(flops, bytes)).collect();
+        let report = json!({
+            "graph": name,
+            "symbols": symbols_json(&bindings),
+            "compile_ms": stages_json(&compile),
+            "flops": flops,
+            "bytes": bytes,
+            "memory": {
+                "arena_bytes": memory.arena,
+                "constant_bytes": memory.constants,
+                "peak_resident_bytes": memory.resident,
+            },
+            "runs": runs,
+        });
+        return Ok(writeln!(out, "{report:#}")?);
+    }
+    print_symbols(&bindings, out)?;
+    print_compile(&compile, out)?;
+    let shown = |b: Option<u64>| b.map_or_else(|| "unknown".to_string(), |n| measured(n as f64, "B"));
+    writeln!(
+        out,
+        "memory   arena {}, constants {}, resident at most {}",
+        shown(memory.arena),
+        shown(memory.constants),
+        shown(memory.resident)
+    )?;
+    for t in &all {
+        t.print(flops, bytes, out)?;
+    }
+    Ok(())
+}
+
+fn teams(args: &BenchArgs) -> Result<Vec<Team>> {
+    if args.target == Target::Reference {
+        return match args.threads.as_slice() {
+            [] | [1] => Ok(Vec::new()),
+            _ => Err(Error::new(Code::Usage, "the reference target runs on one thread")),
+        };
+    }
+    let all = [std::thread::available_parallelism().map_or(1, |n| n.get())];
+    let counts = if args.threads.is_empty() { &all[..] } else { &args.threads };
+    let team = |n: &usize| Team::new(*n).map_err(|e| Error::new(Code::Usage, format!("--threads {n}: {e}")));
+    counts.iter().map(team).collect()
+}
+
+/// The floating-point operations of the graph as it was given, if they are known.
+fn flops(graph: &Graph, bindings: &Bindings) -> Option<f64> {
+    let cost = graph.nodes().iter().map(|n| graph.node_cost(n)).fold(Cost::ZERO, |a, b| a + b);
+    bindings.eval(&cost.flops).ok().filter(|_| cost.exact).map(|n| n as f64)
+}
+
+/// Samples last at least so long, so that the clock does not count.
+const TICK: f64 = 20e-6;
+const LEAST: usize = 5;
+
+/// Seconds a run, sorted, and how many runs each is the mean of.
+fn sample(
+    session: &mut Session,
+    values: &[Value],
+    results: &[Value],
+    seconds: f64,
+) -> Result<(Vec<f64>, usize)> {
+    time::in_place(session, values, results, |run| {
+        let mut batch = 1;
+        let timed = |batch: usize, run: &mut dyn FnMut() -> Result<()>| -> Result<f64> {
+            let start = Instant::now();
+            for _ in 0..batch {
+                run()?;
+            }
+            Ok(start.elapsed().as_secs_f64())
+        };
+        loop {
+            let took = timed(batch, run)?;
+            if took >= TICK || batch > 1 << 20 {
+                break;
+            }
+            batch = (batch as f64 * (1.5 * TICK / took.max(1e-9)).clamp(2.0, 100.0)).ceil() as usize;
+        }
+        let (mut samples, start) = (Vec::new(), Instant::now());
+        while samples.len() < LEAST || start.elapsed().as_secs_f64() < seconds {
+            samples.push(timed(batch, run)? / batch as f64);
+        }
+        samples.sort_by(f64::total_cmp);
+        Ok((samples, batch))
+    })
+}
+
+fn memory(program: &Program, bindings: &Bindings) -> Result<MemoryUse> {
+    let (mut arena, mut constants) = (None, None);
+    if let Some(plan) = program.plan() {
+        let bound = plan.bind(bindings)?;
+        arena = Some(bound.arena as u64);
+        constants = Some(constant_bytes(plan, &bound.bytes));
+    }
+    Ok(MemoryUse { arena, constants, resident: resident() })
+}
+
+fn constant_bytes(plan: &Plan, bytes: &[usize]) -> u64 {
+    let constant = |b: &PlanBuffer| matches!(b.place, lawson::kernel::Place::Constant { .. });
+    plan.buffers.iter().zip(bytes).filter(|(b, _)| constant(b)).map(|(_, n)| *n as u64).sum()
+}
+
+/// The most memory that this process had, as the system counts it.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+fn stages(compile: &CompileTimes) -> [(&'static str, Duration); 5] {
+    let CompileTimes { passes, partition, schedule, emit, pack } = *compile;
+    [("passes", passes), ("partition", partition), ("schedule", schedule), ("emit", emit), ("pack", pack)]
+}
+
+fn stages_json(compile: &CompileTimes) -> Json {
+    let mut report = json!({ "total": compile.total().as_secs_f64() * 1e3 });
+    for (name, took) in stages(compile) {
+        report[name] = json!(took.as_secs_f64() * 1e3);
+    }
+    report
+}
+
+fn print_compile(compile: &CompileTimes, out: &mut dyn Write) -> Outcome {
+    let parts: Vec<String> =
+        stages(compile).iter().map(|(n, t)| format!("{n} {}", measured(t.as_secs_f64(), "s"))).collect();
+    Ok(writeln!(out, "compile  {}: {}", measured(compile.total().as_secs_f64(), "s"), parts.join(", "))?)
+}
+
+impl Timed {
+    fn at(&self, part: f64) -> f64 {
+        let last = self.samples.len().saturating_sub(1);
+        self.samples.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
+    }
+
+    fn to_json(&self, flops: Option<f64>, bytes: Option<f64>) -> Json {
+        let median = self.at(0.5);
+        json!({
+            "threads": self.threads,
+            "first_ms": self.first * 1e3,
+            "median_ms": median * 1e3,
+            "least_ms": self.at(0.0) * 1e3,
+            "p10_ms": self.at(0.1) * 1e3,
+            "p90_ms": self.at(0.9) * 1e3,
+            "samples": self.samples.len(),
+            "runs_a_sample": self.batch,
+            "flops_per_second": flops.map(|f| f / median),
+            "bytes_per_second": bytes.map(|b| b / median),
+            "kernels": self.steps.as_ref().map(Steps::to_json),
+        })
+    }
+
+    fn print(&self, flops: Option<f64>, bytes: Option<f64>, out: &mut dyn Write) -> Outcome {
+        let median = self.at(0.5);
+        let threads =
+            if self.threads == 1 { "1 thread".to_string() } else { format!("{} threads", self.threads) };
+        write!(
+            out,
+            "{threads:8} median {} ({} to {} in four of five), least {}, first {}",
+            measured(median, "s"),
+            measured(self.at(0.1), "s"),
+            measured(self.at(0.9), "s"),
+            measured(self.at(0.0), "s"),
+            measured(self.first, "s"),
+        )?;
+        if let Some(f) = flops.filter(|f| *f > 0.0) {
+            write!(out, "; {}", measured(f / median, "FLOP/s"))?;
+        }
+        if let Some(b) = bytes {
+            write!(out, ", {}", measured(b / median, "B/s"))?;
+        }
+        writeln!(out)?;
+        self.steps.as_ref().map_or(Ok(()), |s| s.print(out))
+    }
+}

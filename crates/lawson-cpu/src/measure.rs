@@ -1,0 +1,211 @@
+//! Measuring this machine: the rates that the cost model predicts times from.
+//!
+//! In: how much effort to make, and somebody who wants to know how far it is. Out: [`Rates`], of one core and of a team with a
+//! member for each processor. Every rate is the median of several blocks (`limits.rs`): others may work meanwhile.
+
+use crate::executable::Executable;
+use crate::limits::{Limit, Limits, median};
+use crate::memory::Memory;
+use crate::team::Team;
+use lawson_graph::{Bindings, Code, Error, Graph, Result};
+use lawson_kernel::compile::compile;
+use lawson_kernel::machine::{Machine, Rate, Rates};
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How much effort to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// About a second.
+    Quick,
+    /// Some ten seconds.
+    Full,
+}
+
+/// What is measured, in order; for those who show how far it is.
+pub const STAGES: [&str; 11] = [
+    "multiply-adds",
+    "dot products of bytes",
+    "reading L1",
+    "reading L2",
+    "reading L3",
+    "reading memory",
+    "copying",
+    "triad",
+    "barriers",
+    "calls",
+    "disk",
+];
+
+struct Bench<'a> {
+    machine: &'a Machine,
+    /// One core, and all.
+    limits: [Limits; 2],
+    teams: [Team; 2],
+    blocks: usize,
+    effort: Effort,
+}
+
+/// Measures this machine, whose caches have the sizes of `machine`. The disk is that of `folder`, if one is given. `progress` is called
+/// before each of [`STAGES`] with its number.
+pub fn measure(
+    machine: &Machine,
+    effort: Effort,
+    folder: Option<&Path>,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Rates> {
+    let members = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let team = |n: usize| Team::new(n).map_err(|e| Error::new(Code::Budget, format!("threads: {e}")));
+    let teams = [team(1)?, team(members)?];
+    let (blocks, block) = match effort {
+        Effort::Quick => (3, 0.01),
+        Effort::Full => (15, 0.03),
+    };
+    let limits = [Limits::new(&teams[0])?.block(block), Limits::new(&teams[1])?.block(block)];
+    let mut bench = Bench { machine, limits, teams, blocks, effort };
+    let mut stage = 0;
+    let mut next = || {
+        progress(stage);
+        stage += 1;
+    };
+    next();
+    // Rates of multiply-adds are counted in floating-point operations of all lanes.
+    let fma = scaled(bench.rate(|_| Limit::Fma)?, 1.0 / (2.0 * machine.lanes as f64));
+    next();
+    let dot = if bench.limits[0].has_dot() { Some(bench.rate(|_| Limit::Dot)?) } else { None };
+    let mut read = [Rate::new(0.0, 0.0); 4];
+    for (level, rate) in read.iter_mut().enumerate() {
+        next();
+        *rate = bench.rate(|members| Limit::Read(working_set(machine, level, members, effort)))?;
+    }
+    next();
+    let copy = bench.rate(|_| Limit::Copy)?;
+    next();
+    let triad = bench.rate(|_| Limit::Triad)?;
+    next();
+    let barrier = bench.barrier();
+    next();
+    let (launch, run) = bench.calls()?;
+    next();
+    let disk = folder.and_then(|f| disk(f, effort).ok().flatten());
+    Ok(Rates { members, fma, dot, read, copy, triad, disk, barrier, launch, run })
+}
+
+fn scaled(rate: Rate, by: f64) -> Rate {
+    Rate::new(rate.core * by, rate.team * by)
+}
+
+/// A working set that lies in a level and in none nearer.
+fn working_set(machine: &Machine, level: usize, members: usize, effort: Effort) -> usize {
+    let (l1, l2, l3) = (machine.l1 as usize, machine.l2 as usize, machine.l3 as usize);
+    match level {
+        0 => l1 / 2 * members,
+        1 => l2 / 2 * members,
+        2 => (l3 / 3).max(2 * l2 * members).min(l3 / 2),
+        _ if effort == Effort::Quick => (2 * l3).max(64 << 20),
+        _ => (4 * l3).max(256 << 20),
+    }
+}
+
+impl Bench<'_> {
+    /// A limit on one core and on all; which, by the number of members.
+    fn rate(&mut self, limit: impl Fn(usize) -> Limit) -> Result<Rate> {
+        let mut rates = [0.0; 2];
+        for (n, rate) in rates.iter_mut().enumerate() {
+            let limit = limit(self.teams[n].members());
+            let mut blocks = Vec::with_capacity(self.blocks);
+            for _ in 0..self.blocks {
+                blocks.push(self.limits[n].measure(limit)?.median);
+            }
+            *rate = median(blocks);
+        }
+        Ok(Rate::new(rates[0], rates[1]))
+    }
+
+    /// Seconds that a barrier of the whole team takes.
+    fn barrier(&self) -> f64 {
+        const EACH: usize = 2000;
+        let once = || {
+            let start = Instant::now();
+            self.teams[1].run(|member| {
+                for _ in 0..EACH {
+                    member.barrier();
+                }
+            });
+            start.elapsed().as_secs_f64() / EACH as f64
+        };
+        once();
+        median((0..self.blocks).map(|_| once()).collect())
+    }
+
+    /// Seconds that one more step takes in a plan, and a run besides its steps.
+    fn calls(&self) -> Result<(f64, f64)> {
+        const STEPS: usize = 16;
+        let few = self.plan_of(1)?;
+        let many = self.plan_of(STEPS)?;
+        let step = ((many - few) / (STEPS - 1) as f64).max(1e-10);
+        Ok((step, (few - step).max(1e-9)))
+    }
+
+    /// Seconds of a run of so many steps on one element each.
+    fn plan_of(&self, steps: usize) -> Result<f64> {
+        let port = |side: &str, n: usize| format!("{side}{n}: f32[1]");
+        let list = |make: &dyn Fn(usize) -> String| (0..steps).map(make).collect::<Vec<String>>().join(", ");
+        let text = format!(
+            "lawson 1 graph @calls({}) -> ({}) {{ {} return {} }}",
+            list(&|n| port("%x", n)),
+            list(&|n| port("y", n)),
+            (0..steps).map(|n| format!("%y{n} = neg %x{n} ")).collect::<String>(),
+            list(&|n| format!("%y{n}")),
+        );
+        let plan = compile(&Graph::parse(&text)?, self.machine)?;
+        let executable = Arc::new(Executable::new(plan, steps, steps, &self.teams[0])?);
+        let mut instance = executable.instance(&Bindings::new(), &self.teams[0])?;
+        let (inputs, mut outputs) = (vec![[0u8; 64]; steps], vec![[0u8; 64]; steps]);
+        let runs = if self.effort == Effort::Quick { 500 } else { 5000 };
+        let mut times = Vec::new();
+        for _ in 0..self.blocks {
+            let start = Instant::now();
+            for _ in 0..runs {
+                let given = black_box(&inputs).iter().map(|b| &b[..]);
+                instance.run(given, outputs.iter_mut().map(|b| &mut b[..]))?;
+            }
+            times.push(start.elapsed().as_secs_f64() / f64::from(runs));
+        }
+        Ok(median(times))
+    }
+}
+
+/// Bytes a second that are read from the disk of a folder, past the system's cache; `None` where that cannot be bypassed.
+fn disk(folder: &Path, effort: Effort) -> std::io::Result<Option<f64>> {
+    let path = folder.join(format!(".measure-{}", std::process::id()));
+    let result = read_rate(&path, effort);
+    let _ = std::fs::remove_file(&path);
+    result
+}
+
+fn read_rate(path: &Path, effort: Effort) -> std::io::Result<Option<f64>> {
+    const CHUNK: usize = 4 << 20;
+    let chunks = if effort == Effort::Quick { 8 } else { 64 };
+    let mut memory = Memory::zeroed(CHUNK).map_err(std::io::Error::other)?;
+    let mut file = File::create(path)?;
+    for n in 0..chunks {
+        memory.as_mut_slice().fill(n as u8 + 1);
+        file.write_all(memory.as_slice())?;
+    }
+    file.sync_all()?;
+    drop(file);
+    let Ok(mut file) = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path) else {
+        return Ok(None);
+    };
+    let start = Instant::now();
+    for _ in 0..chunks {
+        file.read_exact(&mut memory.as_mut_slice()[..CHUNK])?;
+    }
+    Ok(Some((chunks * CHUNK) as f64 / start.elapsed().as_secs_f64()))
+}
