@@ -134,6 +134,8 @@ pub(super) struct Packed {
     buffer: String,
     /// The dimension along the vector.
     dense: usize,
+    /// How the copy lies: as the operand does, or with that dimension innermost.
+    layout: PackLayout,
 }
 
 impl<'k> Chooser<'k> {
@@ -148,7 +150,7 @@ impl<'k> Chooser<'k> {
     ) -> bool {
         let Some((summed, values)) = summed(body, acc) else { return false };
         let reads = loads(self.kernel, values);
-        let Some(vector) = self.vector_axis(n, &reads, stages) else {
+        let Some(vector) = self.vector_axis(n, &reads, stages, position) else {
             return false;
         };
         let v = n.loops[vector];
@@ -177,8 +179,24 @@ impl<'k> Chooser<'k> {
     }
 
     /// The loop over outputs that becomes the vector.
-    fn vector_axis(&self, n: &Nest<'k>, reads: &[Access], stages: &'k [Node]) -> Option<usize> {
+    fn vector_axis(
+        &self,
+        n: &Nest<'k>,
+        reads: &[Access],
+        stages: &'k [Node],
+        position: Position,
+    ) -> Option<usize> {
         let free = |a: &Access| self.freedom.constants.contains(&a.buffer);
+        // Rows enough that copying what they share is paid back.
+        let shared = |a: &Access, along: AxisId| {
+            position == Position::Root
+                && self.can_be_copied(a, along)
+                && n.loops.iter().any(|f| {
+                    f.axis != along
+                        && extent(f).is_none_or(|e| e >= ROWS_WORTH_PACKING)
+                        && stride(&a.offset, f.axis) == Stride::None
+                })
+        };
         let mut best: Option<(i64, usize)> = None;
         for (i, f) in n.loops.iter().enumerate() {
             if !f.begin.is(0) || f.step != 1 || extent(f).is_some_and(|e| e < LEAST_VECTOR) {
@@ -209,6 +227,7 @@ impl<'k> Chooser<'k> {
                     Stride::None => {}
                     _ if narrow => possible = false,
                     Stride::Known(_) | Stride::Unknown if free(r) => score += 3,
+                    Stride::Known(_) if shared(r, f.axis) => score += 2,
                     // One element a lane, in the innermost loop.
                     Stride::Known(_) | Stride::Unknown => score -= 20,
                     Stride::Uneven | Stride::Data => possible = false,
@@ -287,20 +306,23 @@ impl<'k> Chooser<'k> {
         let v = c.vector();
         let width = tile.vectors * lanes;
         let name = self.name(v);
-        let (panels, columns) = if extent(v).is_some_and(|e| e <= width) {
+        let mut packed = self.packed(c);
+        // What lies side by side needs no copy if it is one panel.
+        let is_one = extent(v).is_some_and(|e| e <= width);
+        packed.retain(|p| !is_one || p.layout != PackLayout::RowMajor);
+        let (panels, columns) = if is_one && packed.is_empty() {
             (None, name)
         } else {
             let [a, b] = self.split(&name, width, Tail::Clip);
             (Some(a), b)
         };
-        let packed = if panels.is_some() { self.packed(c) } else { Vec::new() };
         let guarded = self.guards(c);
         let (blocks, rows) = self.blocks(c, tile, &packed, &guarded);
         let cut = Cut { panels, columns, blocks, rows };
         self.outer(c, &cut, width, !packed.is_empty());
-        for Packed { buffer, dense } in packed {
+        for Packed { buffer, dense, layout } in packed {
             let Some(at) = cut.panels.clone() else { continue };
-            let (layout, level) = (PackLayout::RowMajor, Level::L2);
+            let level = Level::L2;
             self.choice.schedule.0.push(Directive::Pack { buffer: buffer.clone(), at, layout, level });
             let [jam, lane] = self.split(&format!("{buffer}.{dense}"), lanes, Tail::Cover);
             self.execute(&jam, Kind::Jam);
@@ -402,22 +424,32 @@ impl<'k> Chooser<'k> {
         for a in &c.reads {
             let b = self.kernel.buffer(a.buffer);
             let Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
-            let known = b.dims.iter().all(|d| d.as_const().is_some());
-            if self.freedom.constants.contains(&a.buffer)
-                || b.role != Role::Input
-                || load.guard.is_some()
-                || !known
-                || stride(&a.offset, v) != Stride::Known(1)
+            if !self.can_be_copied(a, v)
                 || stride(&a.offset, row.axis) != Stride::None
                 || out.iter().any(|p| p.buffer == b.name)
             {
                 continue;
             }
-            if let Some(dense) = self.dimension_along(&load.index, v) {
-                out.push(Packed { buffer: b.name.clone(), dense });
-            }
+            let Some(dense) = self.dimension_along(&load.index, v) else { continue };
+            let layout = match stride(&a.offset, v) {
+                Stride::Known(1) => PackLayout::RowMajor,
+                _ => PackLayout::Order((0..b.dims.len()).filter(|d| *d != dense).chain([dense]).collect()),
+            };
+            out.push(Packed { buffer: b.name.clone(), dense, layout });
         }
         out
+    }
+
+    /// Whether what is read along an axis can be copied side by side first: it comes when running, and how much it is, is known.
+    fn can_be_copied(&self, a: &Access, along: AxisId) -> bool {
+        let b = self.kernel.buffer(a.buffer);
+        let Expr::Load(load) = self.kernel.expr(a.expr) else { return false };
+        !self.freedom.constants.contains(&a.buffer)
+            && b.role == Role::Input
+            && load.guard.is_none()
+            && b.dims.iter().all(|d| d.as_const().is_some())
+            && matches!(stride(&a.offset, along), Stride::Known(_))
+            && self.dimension_along(&load.index, along).is_some()
     }
 
     /// Fetches ahead what is read once and does not come from the second cache: the weights of a single row.
