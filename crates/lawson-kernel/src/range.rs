@@ -5,6 +5,7 @@
 //! intervals cannot show, because parameters are involved, is left to `range/prove.rs`.
 
 mod eliminate;
+mod points;
 mod prove;
 
 use crate::expr::Condition;

@@ -8,7 +8,7 @@
 //! (in steps of 8) and `i.1` (below 8), with `i = i.0 + i.1`; the stages go on to speak of `i`.
 
 use crate::buffer::{Buffer, BufferId};
-use crate::expr::{Expr, ExprId, Scalar};
+use crate::expr::{Condition, Expr, ExprId, Load, Scalar};
 use crate::index::Index;
 use lawson_graph::{DType, Facts};
 use std::collections::HashMap;
@@ -224,6 +224,25 @@ impl Kernel {
                 self.acc(*acc).state[*i].dtype
             }
         }
+    }
+
+    /// The kernel with the bounds of their buffers among the conditions of all guarded loads; `None` if they are there already.
+    /// Where every element that is read lies in its buffer, it means the same.
+    pub fn with_checked_loads(&self) -> Option<Kernel> {
+        let mut kernel = self.clone();
+        let mut changed = false;
+        for e in &mut kernel.exprs {
+            let Expr::Load(Load { buffer, index, guard: Some(guard) }) = e else { continue };
+            for (index, end) in index.iter().zip(&self.buffer(*buffer).dims) {
+                let bound = Condition { index: index.clone(), end: end.clone() };
+                if index.as_const().is_none() && !guard.conditions.contains(&bound) {
+                    guard.conditions.push(bound);
+                    changed = true;
+                }
+            }
+        }
+        kernel.known = kernel.exprs.iter().enumerate().map(|(n, e)| (e.clone(), ExprId(n as u32))).collect();
+        changed.then_some(kernel)
     }
 
     /// Calls `visit` with every node, each before what it contains.

@@ -506,3 +506,79 @@ fn accumulators_are_used_where_they_have_a_state() {
     });
     refused(&merge, "the two states alone");
 }
+
+/// Two tensors one behind the other, whose rows are told apart by a quotient.
+fn joined(size: i64) -> Kernel {
+    let text = format!(
+        "lawson-kernel 1
+         kernel @joined {{
+           in a: f32[{size}]
+           in b: f32[3, 3]
+           out y: f32[18]
+           axes i
+           for i in 0 to 18 {{
+             y[i] = (a[i] if 0 <= i / 3 < 3 else (b[i / 3 - 3, i % 3] if 0 <= i / 3 - 3 < 3 else 0.0))
+           }}
+         }}"
+    );
+    Kernel::parse(&text).unwrap()
+}
+
+#[test]
+fn few_points_are_looked_at_one_by_one() {
+    verify(&joined(9)).unwrap();
+    refused(&joined(8), Code::KernelBounds, "i lies in 0 to 8");
+    // Loops whose bounds depend on others, and steps.
+    let window = |rows: i64| {
+        let text = format!(
+            "lawson-kernel 1
+             kernel @window {{
+               in x: f32[{rows}, 5]
+               out y: f32[40]
+               axes i, r
+               acc s: f32 = 0.0 identity 0.0 merge add
+               for i in 0 to 40 {{
+                 accumulate s {{
+                   for r in 0 to min(2, -i + 40) {{
+                     step s = state(s) + (x[(r + (i + 1) / 2 + 4) / 5 - 1, (r + (i + 1) / 2 + 4) % 5] if 0 <= i + 2*r - 1 < 40 else 0.0)
+                   }}
+                 }}
+                 y[i] = s
+               }}
+             }}"
+        );
+        Kernel::parse(&text).unwrap()
+    };
+    verify(&window(4)).unwrap();
+    refused(&window(3), Code::KernelBounds, "lies in 0 to 3");
+}
+
+#[test]
+fn what_is_beyond_the_proofs_is_checked_where_it_is_read() {
+    let text = "lawson-kernel 1
+        kernel @joined {
+          in a: f32[8*M]
+          in b: f32[4, 2, M]
+          out y: f32[16*M]
+          axes i
+          for i in 0 to 16*M {
+            y[i] = (a[i] if 0 <= (i / M) / 2 < 4 else (b[(i / M) / 2 - 4, (i / M) % 2, i % M] if 0 <= (i / M) / 2 - 4 < 4 else 0.0))
+          }
+        }";
+    let kernel = Kernel::parse(text).unwrap();
+    refused(&kernel, Code::KernelBounds, "i lies in 0 to 8*M");
+    let checked = kernel.with_checked_loads().unwrap();
+    verify(&checked).unwrap();
+    assert!(checked.with_checked_loads().is_none());
+    let run = |k: &Kernel| {
+        let floats =
+            |n: usize, from: f32| (0..n).flat_map(|i| (from + i as f32).to_le_bytes()).collect::<Vec<u8>>();
+        let mut buffers = vec![floats(24, 0.0), floats(24, 100.0), vec![0u8; 192]];
+        eval::run(k, &[(lawson_graph::Symbol::new("M"), 3)], &mut buffers, &eval::Options::default())
+            .unwrap();
+        buffers[2].clone()
+    };
+    assert_eq!(run(&kernel), run(&checked));
+    // Without a guard there is nothing to say elsewhere.
+    assert!(scale("N".into()).with_checked_loads().is_none());
+}

@@ -37,6 +37,11 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     if !args.seconds.is_finite() || args.seconds < 0.0 {
         return Err(Error::new(Code::Usage, "--seconds is a number that is not negative").into());
     }
+    if args.kernels && args.target == Target::Reference {
+        return Err(Error::new(Code::Usage, "the reference target has no kernels")
+            .help("leave out --kernels, or say --target cpu")
+            .into());
+    }
     let teams = teams(args)?;
     let machine = steps::machine(reporter)?;
     let loaded = load::graph(&args.file)?;
@@ -70,11 +75,6 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
             false => None,
         };
         all.push(Timed { threads, first, samples, batch, steps });
-    }
-    if args.kernels && program.plan().is_none() {
-        return Err(Error::new(Code::Usage, "the reference target has no kernels")
-            .help("leave out --kernels, or say --target cpu")
-            .into());
     }
     let memory = memory(&program, &bindings)?;
     // What a run moves at least: what its steps read and write.

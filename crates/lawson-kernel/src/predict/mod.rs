@@ -148,6 +148,8 @@ impl Limit {
 
 /// The part of a cache that can be counted on: lines are not kept by what will be needed next.
 const USABLE: f64 = 0.8;
+/// The part of the last level from which on lines begin to go.
+const GOING: f64 = 0.9;
 /// Lines that are written are brought first, and go back: so many times the bytes.
 const WRITE: f64 = 2.0;
 /// How much of the lesser of computing and moving does not happen beside the greater.
@@ -222,15 +224,21 @@ fn capacities(machine: &Machine) -> [f64; 3] {
     [machine.l1, machine.l2, machine.l3].map(|n| n as f64 * USABLE)
 }
 
+/// The part of what was touched so many bytes ago that is no longer in the last level: it does not go all at once.
+fn missing(since: Option<f64>, machine: &Machine) -> f64 {
+    let whole = machine.l3 as f64 * GOING;
+    since.map_or(1.0, |bytes| ((bytes - whole) / whole).clamp(0.0, 1.0))
+}
+
 /// Where the arguments are when the kernel starts.
 fn arguments(kernel: &Kernel, setting: &Setting<'_>, once: &[Moved]) -> Vec<Argument> {
-    let [l1, l2, l3] = capacities(setting.machine);
+    let [l1, l2, _] = capacities(setting.machine);
     let each = setting.threads.max(1) as f64;
     let argument = |(n, buffer): (usize, BufferId)| {
         let home = match setting.since.get(n) {
             Some(bytes) if bytes / each <= l1 => Home::L1,
             Some(bytes) if bytes / each <= l2 => Home::L2,
-            Some(bytes) if *bytes <= l3 => Home::L3,
+            Some(bytes) if missing(Some(*bytes), setting.machine) <= 0.5 => Home::L3,
             _ => Home::Memory,
         };
         let moved = once[buffer.0 as usize];
@@ -261,15 +269,27 @@ fn memory(
         let fits = moved.iter().map(Moved::touched).sum::<f64>() <= capacity;
         let (mut through, mut past) = (0.0, 0.0);
         for (n, m) in moved.iter().enumerate() {
-            let home = arguments.iter().find(|a| a.buffer.0 as usize == n).map(|a| a.home as usize);
-            let stays = match kernel.buffers[n].role {
+            let argument = arguments.iter().position(|a| a.buffer.0 as usize == n);
+            let since = argument.and_then(|a| setting.since.get(a).copied());
+            let bytes = m.read + WRITE * m.written;
+            through += match (kernel.buffers[n].role, level) {
                 // Scratch is written before it is read: what fits never moves.
-                Role::Scratch(_) => fits,
-                _ => fits && home.is_some_and(|h| h <= level),
+                (Role::Scratch(_), _) => {
+                    if fits {
+                        0.0
+                    } else {
+                        bytes
+                    }
+                }
+                (_, 2) => {
+                    let first = (once[n].read + WRITE * once[n].written).min(bytes);
+                    first * missing(since, machine) + (bytes - first)
+                }
+                _ => {
+                    let home = argument.map(|a| arguments[a].home as usize);
+                    if fits && home.is_some_and(|h| h <= level) { 0.0 } else { bytes }
+                }
             };
-            if !stays {
-                through += m.read + WRITE * m.written;
-            }
             if level == 2 {
                 past += m.streamed;
             }

@@ -5,7 +5,7 @@
 //! cut at the edge from a triangle.
 
 use crate::expr::{Expr, ExprId};
-use crate::index::Index;
+use crate::index::{Atom, Index};
 use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node, Store};
 use lawson_graph::{Bindings, Code, Dim, Error, Result};
 
@@ -208,6 +208,54 @@ impl<'k> Outliner<'k> {
         (self.entered, self.values) = around;
         Ok(Some(Loop { axis: f.axis, kind: f.kind, step: f.step, first, trips, mean, items }))
     }
+}
+
+/// The least and the greatest value of an index, by those of the axes that loops run over.
+pub(super) fn interval(
+    kernel: &Kernel,
+    bindings: &Bindings,
+    axes: &[(i64, i64)],
+    index: &Index,
+) -> (i64, i64) {
+    let inside = |i: &Index| interval(kernel, bindings, axes, i);
+    let dim = |d: &Dim| size(d, bindings).unwrap_or(0);
+    let start = dim(index.offset());
+    let (mut lo, mut hi) = (start, start);
+    for (atom, c) in index.terms() {
+        let c = dim(c);
+        let (a, b) = match atom {
+            Atom::Axis(a) => match &kernel.axis(*a).derived {
+                Some(derived) => inside(derived),
+                None => axes[a.0 as usize],
+            },
+            Atom::Div(i, d) => {
+                let ((a, b), d) = (inside(i), dim(d).max(1));
+                (a.div_euclid(d), b.div_euclid(d))
+            }
+            Atom::Mod(i, d) => {
+                let ((a, b), d) = (inside(i), dim(d).max(1));
+                match a.div_euclid(d) == b.div_euclid(d) {
+                    true => (a.rem_euclid(d), b.rem_euclid(d)),
+                    false => (0, d - 1),
+                }
+            }
+            Atom::Min(m) | Atom::Max(m) => {
+                let of = if matches!(atom, Atom::Min(_)) { i64::min } else { i64::max };
+                let all = m.iter().map(inside);
+                all.reduce(|(a, b), (c, d)| (of(a, c), of(b, d))).unwrap_or((0, 0))
+            }
+            // Data take at most as many values as there are places that they are read at.
+            Atom::At(datum) => {
+                let places = datum.index.iter().map(inside).map(|(lo, hi)| hi - lo + 1);
+                let places = places.fold(1i64, i64::saturating_mul);
+                (0, dim(&datum.end).min(places).max(1) - 1)
+            }
+        };
+        let (a, b) = (a.saturating_mul(c), b.saturating_mul(c));
+        lo = lo.saturating_add(a.min(b));
+        hi = hi.saturating_add(a.max(b));
+    }
+    (lo, hi)
 }
 
 /// Calls `visit` with every load below some expressions, each once, also those of their guards.

@@ -2,7 +2,7 @@
 
 use super::{Form, Prediction, Setting, predict};
 use crate::machine::Machine;
-use crate::plan::{Barrier, Plan, Slot};
+use crate::plan::{Barrier, Bound, Plan, Slot};
 use lawson_graph::{Bindings, Result};
 
 /// Predicts every step of a plan, for runs that follow each other: what a run leaves in the caches, the next finds there.
@@ -12,14 +12,11 @@ pub fn predict_plan(
     bindings: &Bindings,
     threads: usize,
 ) -> Result<Vec<Prediction>> {
-    let mut sizes = Vec::with_capacity(plan.buffers.len());
-    for b in &plan.buffers {
-        sizes.push(bindings.eval(&b.bytes)?.max(0) as f64);
-    }
+    let bound = plan.bind(bindings)?;
     let enough = 2.0 * machine.l3 as f64;
     let mut predictions = Vec::with_capacity(plan.steps.len());
     for (n, step) in plan.steps.iter().enumerate() {
-        let since: Vec<f64> = step.buffers.iter().map(|s| since(plan, &sizes, n, *s, enough)).collect();
+        let since: Vec<f64> = step.buffers.iter().map(|s| since(plan, &bound, n, *s, enough)).collect();
         let setting = Setting {
             machine,
             bindings,
@@ -34,20 +31,24 @@ pub fn predict_plan(
 }
 
 /// The bytes touched since a buffer was, itself included; looked for backwards through this run and the one before, until
-/// they are more than enough.
-fn since(plan: &Plan, sizes: &[f64], step: usize, slot: Slot, enough: f64) -> f64 {
+/// they are more than enough. A buffer of the arena was touched when another was that lay in the same place.
+fn since(plan: &Plan, bound: &Bound, step: usize, slot: Slot, enough: f64) -> f64 {
+    let size = |s: Slot| bound.bytes[s.0 as usize];
+    let place = |s: Slot| bound.offsets[s.0 as usize].map(|at| (at, at + size(s)));
     let mut seen = vec![slot];
-    let mut bytes = sizes[slot.0 as usize];
+    let mut bytes = size(slot) as f64;
     let count = plan.steps.len();
     for back in 1..=count {
         let before = &plan.steps[(step + count - back) % count];
-        for s in &before.buffers {
-            if !seen.contains(s) {
-                seen.push(*s);
-                bytes += sizes[s.0 as usize];
-            }
+        for s in before.buffers.iter().filter(|s| !seen.contains(s)).copied().collect::<Vec<Slot>>() {
+            seen.push(s);
+            bytes += size(s) as f64;
         }
-        if before.buffers.contains(&slot) || bytes > enough {
+        let touches = |s: &Slot| match (place(*s), place(slot)) {
+            (Some((a, b)), Some((c, d))) => a < d && c < b,
+            _ => *s == slot,
+        };
+        if before.buffers.iter().any(touches) || bytes > enough {
             break;
         }
     }

@@ -4,11 +4,11 @@
 //! lines. A part whose boxes fit into a cache brings each of them once. A loop that does not fit while its body does brings what its
 //! iterations touch together; if the body does not fit either, it brings what the body brings, every time.
 
-use super::outline::{Item, Loop, for_each_load, size};
+use super::outline::{Item, Loop, for_each_load, interval, size};
 use crate::buffer::{Buffer, BufferId};
 use crate::expr::ExprId;
-use crate::index::{Atom, Index};
-use crate::tree::{AxisId, Kernel, Kind, StoreHint};
+use crate::index::Index;
+use crate::tree::{Kernel, Kind, StoreHint};
 use lawson_graph::{Bindings, Result};
 
 /// The bytes of a line.
@@ -224,52 +224,9 @@ impl<'k> Traffic<'k> {
         }
     }
 
-    fn axis(&self, axis: AxisId) -> (i64, i64) {
-        match &self.kernel.axis(axis).derived {
-            Some(index) => self.interval(index),
-            None => self.axes[axis.0 as usize],
-        }
-    }
-
     /// The values that an index takes over the loops of the part that is looked at.
     fn interval(&self, index: &Index) -> (i64, i64) {
-        let dim = |d: &lawson_graph::Dim| size(d, self.bindings).unwrap_or(0);
-        let start = dim(index.offset());
-        let (mut lo, mut hi) = (start, start);
-        for (atom, c) in index.terms() {
-            let c = dim(c);
-            let (a, b) = match atom {
-                Atom::Axis(a) => self.axis(*a),
-                Atom::Div(i, d) => {
-                    let ((a, b), d) = (self.interval(i), dim(d).max(1));
-                    (a.div_euclid(d), b.div_euclid(d))
-                }
-                Atom::Mod(i, d) => {
-                    let ((a, b), d) = (self.interval(i), dim(d).max(1));
-                    match a.div_euclid(d) == b.div_euclid(d) {
-                        true => (a.rem_euclid(d), b.rem_euclid(d)),
-                        false => (0, d - 1),
-                    }
-                }
-                Atom::Min(m) => self.extremum(m, i64::min),
-                Atom::Max(m) => self.extremum(m, i64::max),
-                // Data take at most as many values as there are places that they are read at.
-                Atom::At(datum) => {
-                    let places = datum.index.iter().map(|i| self.interval(i)).map(|(lo, hi)| hi - lo + 1);
-                    let places = places.fold(1i64, i64::saturating_mul);
-                    (0, dim(&datum.end).min(places).max(1) - 1)
-                }
-            };
-            let (a, b) = (a.saturating_mul(c), b.saturating_mul(c));
-            lo = lo.saturating_add(a.min(b));
-            hi = hi.saturating_add(a.max(b));
-        }
-        (lo, hi)
-    }
-
-    fn extremum(&self, members: &[Index], of: fn(i64, i64) -> i64) -> (i64, i64) {
-        let all = members.iter().map(|i| self.interval(i));
-        all.reduce(|(a, b), (c, d)| (of(a, c), of(b, d))).unwrap_or((0, 0))
+        interval(self.kernel, self.bindings, &self.axes, index)
     }
 }
 

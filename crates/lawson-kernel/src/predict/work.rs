@@ -6,9 +6,9 @@
 
 use super::Form;
 use super::operation::Operation;
-use super::outline::{Item, Loop};
+use super::outline::{Item, Loop, interval, size};
 use crate::buffer::BufferId;
-use crate::expr::{Expr, ExprId, Load};
+use crate::expr::{Condition, Expr, ExprId, Load};
 use crate::index::Index;
 use crate::machine::Machine;
 use crate::tree::{AccId, AxisId, Kernel, Kind, Store};
@@ -58,12 +58,12 @@ pub(super) struct Total {
 const VECTOR_LOAD: f64 = 1.0;
 const NUMBER_LOAD: f64 = 0.5;
 /// A lane of a load or store that does not lie beside its neighbour.
-const LANE: f64 = 1.6;
+const LANE: f64 = 2.5;
 const STORE: f64 = 1.4;
 /// A scalar operation, as a part of a vector's: two fit in its slot.
 const SCALAR: f64 = 0.5;
 /// A condition of a guard that must be evaluated where it stands.
-const CONDITION: f64 = 1.0;
+const CONDITION: f64 = 2.4;
 /// The counter, the comparison and the jump of a loop; and its least iteration.
 const LOOP: f64 = 0.7;
 const LEAST_ITERATION: f64 = 1.5;
@@ -71,8 +71,10 @@ const LEAST_ITERATION: f64 = 1.5;
 const ITERATION: f64 = 6.0;
 /// Putting the lanes of a state together.
 const MERGE: f64 = 8.0;
+/// From so many iterations on, a loop is as slow as its chain.
+const SOON: f64 = 8.0;
 /// How much of the time until a stage's result is there shows in a loop around it: the processor goes on meanwhile.
-const EXPOSED: f64 = 0.35;
+const EXPOSED: f64 = 0.2;
 
 impl Work {
     fn slots(&self) -> (f64, Unit) {
@@ -104,6 +106,7 @@ struct Frame {
     /// How long one waits for the results of the stages.
     wait: f64,
     seen: Vec<ExprId>,
+    conditions: Vec<Condition>,
 }
 
 pub(super) struct Worker<'k> {
@@ -111,8 +114,8 @@ pub(super) struct Worker<'k> {
     machine: &'k Machine,
     bindings: &'k Bindings,
     form: Form,
-    /// By axis: its first value, while its loop is entered.
-    values: Vec<i64>,
+    /// By axis: its first and last value, while its loop is entered.
+    values: Vec<(i64, i64)>,
     frames: Vec<Frame>,
     /// Jammed loops: axis, iterations.
     points: Vec<(u128, f64)>,
@@ -147,7 +150,7 @@ impl<'k> Worker<'k> {
             machine,
             bindings,
             form,
-            values: vec![0; kernel.axes.len()],
+            values: vec![(0, 0); kernel.axes.len()],
             frames: Vec::new(),
             points: Vec::new(),
             vector: None,
@@ -189,6 +192,7 @@ impl<'k> Worker<'k> {
             units: [0.0; 4],
             wait: 0.0,
             seen: Vec::new(),
+            conditions: Vec::new(),
         });
     }
 
@@ -217,7 +221,7 @@ impl<'k> Worker<'k> {
     fn enter(&mut self, l: &Loop<'k>) {
         let outside = self.entered;
         self.entered |= bit(l.axis);
-        self.values[l.axis.0 as usize] = l.first;
+        self.values[l.axis.0 as usize] = l.span(l.trips);
         match l.kind {
             Kind::Jam => {
                 self.points.push((bit(l.axis), l.mean));
@@ -242,7 +246,9 @@ impl<'k> Worker<'k> {
     }
 
     fn close(&mut self, l: &Loop<'k>) {
-        let Some(frame) = self.frames.pop() else { return };
+        let Some(mut frame) = self.frames.pop() else { return };
+        // Chains of loops that end soon run beside each other.
+        frame.work.chain *= (l.mean / SOON).min(1.0);
         let (own, unit) = frame.work.slots();
         let overhead = match l.kind {
             Kind::Parallel => ITERATION,
@@ -325,10 +331,8 @@ impl<'k> Worker<'k> {
         }
         let points = self.points(mask);
         if let Expr::Load(load) = expr {
-            let (slots, conditions) = self.load(load);
-            let work = &mut self.frames[place].work;
-            work.loads += slots * points;
-            work.arithmetic += conditions * points;
+            self.frames[place].work.loads += self.load(load) * points;
+            self.conditions(load);
             return wait + 5.0;
         }
         let cost = Operation::of(self.kernel, expr);
@@ -345,29 +349,44 @@ impl<'k> Worker<'k> {
         self.vector.filter(|(a, _)| mask & bit(*a) != 0).map(|(_, n)| n)
     }
 
-    /// The slots of a load, and of the conditions that guard it.
-    fn load(&self, load: &Load) -> (f64, f64) {
-        let conditions = load.guard.as_ref().map_or(0, |g| g.conditions.len()) as f64;
+    /// Counts the conditions that guard a load, each once, where they are decided. Those that always hold are not.
+    fn conditions(&mut self, load: &Load) {
+        let Some(guard) = load.guard.as_ref().filter(|_| self.form == Form::Scheduled) else { return };
+        for c in &guard.conditions {
+            let (lo, hi) = interval(self.kernel, self.bindings, &self.values, &c.index);
+            if lo >= 0 && size(&c.end, self.bindings).is_ok_and(|end| hi < end) {
+                continue;
+            }
+            let mask = self.index_mask(&c.index);
+            let place = self.place(mask);
+            if !self.frames[place].conditions.contains(c) {
+                self.frames[place].conditions.push(c.clone());
+                self.frames[place].work.arithmetic += CONDITION * self.points(mask);
+            }
+        }
+    }
+
+    /// The slots of a load.
+    fn load(&self, load: &Load) -> f64 {
         if self.form == Form::Natural {
             // Operands of sums stay in registers, or come once for many.
             let reused = self.around.iter().any(Option::is_some);
-            return (if reused { 0.25 } else { VECTOR_LOAD }, 0.0);
+            return if reused { 0.25 } else { VECTOR_LOAD };
         }
         let wide = (self.kernel.buffer(load.buffer).dtype.bits() as f64 / 32.0).max(1.0);
-        let slots = match self.vector {
+        match self.vector {
             None => NUMBER_LOAD,
             Some((axis, n)) => match self.spacing(load.buffer, &load.index, axis) {
                 Spacing::Same => NUMBER_LOAD,
                 Spacing::Beside => VECTOR_LOAD * wide,
                 Spacing::Apart => LANE * n,
             },
-        };
-        (slots, conditions * CONDITION)
+        }
     }
 
     /// How elements lie along an axis, as the first of them do.
     fn spacing(&self, buffer: BufferId, index: &[Index], axis: AxisId) -> Spacing {
-        let first = self.values[axis.0 as usize];
+        let first = self.values[axis.0 as usize].0;
         let at = |n: i64| self.offset(buffer, index, axis, first + n);
         match (at(0), at(1)) {
             (Some(a), Some(b)) if a == b => Spacing::Same,
@@ -395,7 +414,7 @@ impl<'k> Worker<'k> {
                 index.eval(&|b| self.axis(b, axis, value), &|s| self.bindings.get(s), &|_, _| None)
             }
             None if a == axis => Some(value),
-            None => Some(self.values[a.0 as usize]),
+            None => Some(self.values[a.0 as usize].0),
         }
     }
 

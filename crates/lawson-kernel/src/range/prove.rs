@@ -2,7 +2,8 @@
 //!
 //! Intervals are asked first. What they cannot show, because parameters are involved, is tried by ever dearer means: the prover
 //! of the graph level, for which every axis is a symbol with facts about it; replacing axes by their bounds, from the
-//! innermost loop outwards; and splitting a parameter into the parts that tiles make of it.
+//! innermost loop outwards; every point, where there are few (`points.rs`); and splitting a parameter into the parts that tiles
+//! make of it.
 
 use super::{Scope, Truth};
 use crate::expr::Condition;
@@ -51,6 +52,7 @@ impl Scope<'_> {
         // From what is cheap and often enough to what is not.
         by_facts(View::Plain, &all_nonnegative)
             || by_loops()
+            || self.proves_by_points(&index, end, given)
             || by_facts(View::Strided, &all_nonnegative)
             || by_facts(View::Strided, &|facts, values| self.prove_by_parts(facts, values))
     }
