@@ -55,7 +55,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Read and verify files, and say which of them are right.
     #[command(after_help = "Example:
-  lawson check models/*.law models/*.onnx")]
+  lawson check models/*.law models/*.onnx
+  lawson check plan.txt")]
     Check(CheckArgs),
     /// Run a graph.
     #[command(after_help = "Examples:
@@ -183,15 +184,21 @@ pub struct ShowArgs {
     /// Print instead which kernels were not made one, why, and what was predicted for both ways.
     #[arg(long)]
     pub refused: bool,
+    /// Print instead the plan in its text form, which `check` reads, with its kernels.
+    #[arg(long, conflicts_with_all = ["kernels", "plan", "refused", "dump_asm", "full"])]
+    pub plan_text: bool,
     /// Print instead the machine code of each kernel, with its tree as comments.
     #[arg(long)]
     pub dump_asm: bool,
+    /// How kernels are run, for --plan and --kernels.
+    #[arg(long, value_enum, default_value_t = Isa::Avx512, value_name = "ISA")]
+    pub isa: Isa,
 }
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// .law and .onnx files and .json lists, or - for standard input.
+    /// .law and .onnx files, .json lists, and plans (.plan, or any text that begins with `lawson-plan`), or - for standard input.
     #[arg(required = true)]
     pub files: Vec<String>,
 }
@@ -226,6 +233,25 @@ pub enum Target {
     Cpu,
 }
 
+/// How kernels are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Isa {
+    /// As machine code with AVX-512.
+    Avx512,
+    /// By the portable evaluator: on any machine, slowly.
+    Portable,
+}
+
+impl Isa {
+    /// As the library names it.
+    pub fn to_cpu(self) -> lawson::cpu::Isa {
+        match self {
+            Isa::Avx512 => lawson::cpu::Isa::Avx512,
+            Isa::Portable => lawson::cpu::Isa::Portable,
+        }
+    }
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -241,13 +267,19 @@ pub struct RunArgs {
     pub exact: bool,
     /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
     /// with AVX-512, of elementwise operators, views, gathers, slices at places that are data, reductions, contractions,
-    /// convolutions and windows in f32. It refuses, with the operator's name: scatter, sorting, cumulative sums, control flow,
-    /// sequences, optionals, text, and arithmetic in other floats.
+    /// convolutions and windows in f32, and of loops and branches around them. What has no machine code is left to the evaluator of
+    /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
     #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
     pub target: Target,
     /// How many threads run it on the CPU target [default: one for each processor].
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+    /// How the CPU target runs kernels [default: the best that this machine has].
+    #[arg(long, value_enum, value_name = "ISA")]
+    pub isa: Option<Isa>,
+    /// Run so many times; outputs become inputs of the next run, where the signature says so or types agree by position.
+    #[arg(long, value_name = "COUNT", conflicts_with = "exact")]
+    pub repeat: Option<u64>,
     /// Print how long compiling took, the first run, and the median of further runs, which take about a second.
     #[arg(long)]
     pub time: bool,

@@ -1,7 +1,8 @@
-//! Reading the FILE of a command: a `.law` text, an `.onnx` model, a `.json` list, or standard input.
+//! Reading the FILE of a command: a `.law` text, an `.onnx` model, a `.json` list, or standard input; for `check`, plans too.
 
 use lawson::graph::file::{read_text, read_text_file};
 use lawson::graph::{Graph, ParseOptions, parse, read_law};
+use lawson::kernel::{Plan, WrittenPlan};
 use lawson::list::{ListOp, from_json, input_tensor, validate};
 use lawson::onnx::read_onnx;
 use lawson::{Code, Error, HostTensor, Place, Result};
@@ -21,13 +22,47 @@ pub fn graph(file: &str) -> Result<Loaded> {
         Kind::List => lower(&list(file)?).map_err(|e| at(e, file)),
         Kind::Stdin => {
             let text = read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?;
-            if text.trim_start().starts_with('{') {
-                return lower(&from_json(&text)?);
-            }
-            let options = ParseOptions { file: Some("<stdin>".to_string()), ..ParseOptions::default() };
-            parse(&text, &options).map(|graph| Loaded { graph, input: None })
+            text_graph(&text)
         }
     }
+}
+
+/// What a file holds that can be checked.
+pub enum Checked {
+    Graph(Graph),
+    Plan(Box<WrittenPlan>),
+}
+
+/// Reads whatever can be checked: a plan by its first word, whatever the file is called, or a graph.
+pub fn checked(file: &str) -> Result<Checked> {
+    let plan = |text: &str| Plan::parse(text, Some(file)).map(|p| Checked::Plan(Box::new(p)));
+    match kind(file) {
+        Ok(Kind::Stdin) => {
+            let text = read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?;
+            if is_plan(&text) { plan(&text) } else { text_graph(&text).map(|l| Checked::Graph(l.graph)) }
+        }
+        Ok(_) => graph(file).map(|l| Checked::Graph(l.graph)),
+        Err(unknown) => match read_text_file(Path::new(file)) {
+            Ok(text) if is_plan(&text) => plan(&text),
+            Ok(_) => Err(unknown),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// Whether a text says that it is a plan.
+fn is_plan(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start).filter(|l| !l.is_empty() && !l.starts_with("//"));
+    lines.next().is_some_and(|l| l.starts_with("lawson-plan"))
+}
+
+/// Reads a graph from what came by standard input.
+fn text_graph(text: &str) -> Result<Loaded> {
+    if text.trim_start().starts_with('{') {
+        return lower(&from_json(text)?);
+    }
+    let options = ParseOptions { file: Some("<stdin>".to_string()), ..ParseOptions::default() };
+    parse(text, &options).map(|graph| Loaded { graph, input: None })
 }
 
 /// Reads a list.

@@ -335,7 +335,7 @@ fn run_on_the_cpu_gives_what_the_reference_gives() {
 }
 
 #[test]
-fn run_on_the_cpu_names_what_it_refuses() {
+fn run_on_the_cpu_says_what_it_leaves_to_the_host() {
     if !cpu_runs() {
         return;
     }
@@ -345,10 +345,75 @@ fn run_on_the_cpu_names_what_it_refuses() {
         "lawson 1 graph @s(%x: f32[3]) -> (y: f32[3]) { %y = sort %x {axis = 0} return %y }",
     );
     let cpu = ["run", "sort.law", "-i", "random", "--target", "cpu"];
-    assert!(fails(&folder.run(&cpu), 1, "E0822").contains("`sort`"));
+    assert!(fine(&folder.run(&cpu)).contains("1 by the interpreter"));
+    let report = json(&folder.run(&[&cpu[..], &["--json"]].concat()));
+    let expected = serde_json::json!({ "machine_code": 0, "evaluator": 0, "interpreter": 1 });
+    assert_eq!((&report["operators"], &report["isa"]), (&expected, &"avx512".into()));
+    let plan = fine(&folder.run(&["show", "sort.law", "--plan"]));
+    assert!(plan.contains("interpreter, @sort(") && plan.contains("because `sort`"), "{plan}");
+    let report = json(&folder.run(&["show", "sort.law", "--plan", "--json"]));
+    assert_eq!(report["plan"]["steps"][0]["interpreted"][0], "sort");
     fine(&folder.run(&cpu[..4]));
+    fails(&folder.run(&[&cpu[..4], &["--isa", "portable"]].concat()), 2, "--target cpu");
     fails(&folder.run(&[&cpu[..], &["--threads", "0"]].concat()), 2, "--threads 0");
     fails(&folder.run(&[&cpu[..4], &["--threads", "2"]].concat()), 2, "--target cpu");
+}
+
+#[test]
+fn the_portable_target_runs_everywhere_and_says_that_it_did() {
+    let folder = Folder::new();
+    folder.file("neg.law", NEG);
+    let args = ["run", "neg.law", "-i", "random"];
+    let reference = json(&folder.run(&[&args[..], &["--json"]].concat()));
+    let portable = [&args[..], &["--target", "cpu", "--isa", "portable"]].concat();
+    assert!(
+        fine(&folder.run(&portable)).contains("portable: 0 operators as machine code, 1 by the evaluator")
+    );
+    let report = json(&folder.run(&[&portable[..], &["--json"]].concat()));
+    assert_eq!((&report["isa"], &report["outputs"]), (&"portable".into(), &reference["outputs"]));
+    assert_eq!(report["operators"]["evaluator"], 1);
+    let plan = fine(&folder.run(&["show", "neg.law", "--plan", "--isa", "portable"]));
+    assert!(plan.contains("by the evaluator"), "{plan}");
+}
+
+#[test]
+fn plans_are_checked_and_those_of_graphs_are_right() {
+    let folder = Folder::new();
+    folder.file(
+        "wrong.txt",
+        "lawson-plan 1
+plan @p {
+  output 0 y: 64
+  step left writes y[0 to 40]
+  step right writes y[24 to 64]
+}
+",
+    );
+    let text = fails(&folder.run(&["check", "wrong.txt"]), 1, "E0851");
+    assert!(text.contains("bytes 24..40 of `y`") && text.contains("wrong.txt:5:3"), "{text}");
+    assert!(text.contains("help: put a `barrier`"), "{text}");
+    folder.file("neg.law", NEG);
+    let plan = fine(&folder.run(&["show", "neg.law", "--plan-text"]));
+    folder.file("neg.plan", &plan);
+    assert!(fine(&folder.run(&["check", "neg.plan", "neg.law"])).contains("neg.plan: fine, plan @"));
+    folder.file("other.txt", "hello");
+    fails(&folder.run(&["check", "other.txt"]), 1, "E0702");
+}
+
+#[test]
+fn runs_can_be_repeated_with_outputs_as_inputs() {
+    let folder = Folder::new();
+    folder.file("twice.law", "lawson 1 graph @t(%x: f32[2]) -> (y: f32[2]) { %y = add %x, %x return %y }");
+    let mut targets = vec!["reference"];
+    targets.extend(cpu_runs().then_some("cpu"));
+    for target in targets {
+        let run = |times: &str| {
+            let args = ["run", "twice.law", "-i", "random", "--target", target, "--repeat", times, "--json"];
+            json(&folder.run(&args))["outputs"]["y"]["elements"][0].as_f64().unwrap()
+        };
+        assert_eq!(run("1") * 16.0, run("5"), "{target}");
+    }
+    fails(&folder.run(&["run", "twice.law", "-i", "random", "--repeat", "0"]), 2, "E0704");
 }
 
 #[test]

@@ -13,9 +13,12 @@ mod encode;
 mod error;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod exec;
-#[cfg(all(unix, target_arch = "x86_64"))]
+#[cfg(not(all(unix, target_arch = "x86_64")))]
+#[path = "exec_absent.rs"]
+mod exec;
 pub mod executable;
 pub mod host;
+mod isa;
 mod kernel;
 #[cfg(all(unix, target_arch = "x86_64"))]
 pub mod limits;
@@ -27,5 +30,6 @@ pub mod team;
 
 pub use code::Word;
 pub use error::Unsupported;
+pub use isa::Isa;
 pub use kernel::{Emitted, Listing, emit};
 pub use lower::Limit;

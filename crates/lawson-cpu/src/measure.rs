@@ -3,11 +3,12 @@
 //! In: how much effort to make, and somebody who wants to know how far it is. Out: [`Rates`], of one core and of a team with a
 //! member for each processor. Every rate is the median of several blocks (`limits.rs`): others may work meanwhile.
 
+use crate::Isa;
 use crate::executable::Executable;
 use crate::limits::{Limit, Limits, median};
 use crate::memory::Memory;
 use crate::team::Team;
-use lawson_graph::{Bindings, Code, Error, Graph, Result};
+use lawson_graph::{Bindings, Code, Error, Graph, Result, interp};
 use lawson_kernel::compile::compile;
 use lawson_kernel::machine::{Machine, Rate, Rates};
 use std::fs::{File, OpenOptions};
@@ -164,16 +165,17 @@ impl Bench<'_> {
             list(&|n| format!("%y{n}")),
         );
         let plan = compile(&Graph::parse(&text)?, self.machine)?;
-        let executable = Arc::new(Executable::new(plan, steps, steps, &self.teams[0])?);
+        let executable = Arc::new(Executable::new(plan, steps, steps, Isa::Avx512, &self.teams[0])?);
         let mut instance = executable.instance(&Bindings::new(), &self.teams[0])?;
         let (inputs, mut outputs) = (vec![[0u8; 64]; steps], vec![[0u8; 64]; steps]);
         let runs = if self.effort == Effort::Quick { 500 } else { 5000 };
+        let options = interp::Options::default();
         let mut times = Vec::new();
         for _ in 0..self.blocks {
             let start = Instant::now();
             for _ in 0..runs {
                 let given = black_box(&inputs).iter().map(|b| &b[..]);
-                instance.run(given, outputs.iter_mut().map(|b| &mut b[..]))?;
+                instance.run(given, outputs.iter_mut().map(|b| &mut b[..]), &options)?;
             }
             times.push(start.elapsed().as_secs_f64() / f64::from(runs));
         }

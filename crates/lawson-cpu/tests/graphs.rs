@@ -4,7 +4,7 @@
 
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
-use lawson_cpu::{Listing, emit};
+use lawson_cpu::{Isa, Listing, emit};
 use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson_graph::{Bindings, Graph, HostTensor, Type, Value, interp};
 use lawson_kernel::compile::compile;
@@ -20,7 +20,8 @@ fn run(
 ) -> lawson_graph::Result<Vec<Value>> {
     let plan = compile(graph, &Machine::default())?;
     let team = Team::new(threads).unwrap();
-    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team)?);
+    let executable =
+        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), Isa::Avx512, &team)?);
     let mut instance = executable.instance(bindings, &team)?;
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {
@@ -31,7 +32,7 @@ fn run(
         outputs.push((zeros, bytes));
     }
     let given = inputs.iter().map(|v| &v.as_tensor().unwrap().bytes()[..]);
-    instance.run(given, outputs.iter_mut().map(|(_, b)| b.as_mut_slice()))?;
+    instance.run(given, outputs.iter_mut().map(|(_, b)| b.as_mut_slice()), &interp::Options::default())?;
     outputs.into_iter().map(|(t, b)| Ok(HostTensor::from_bytes(t.dtype(), t.sizes(), b)?.into())).collect()
 }
 
@@ -209,8 +210,9 @@ fn refused(text: &str, n: i64) -> Option<lawson_graph::Error> {
     let graph = Graph::parse(text).unwrap();
     let plan = compile(&graph, &Machine::default()).unwrap();
     let team = Team::new(1).unwrap();
-    let executable =
-        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team).unwrap());
+    let executable = Arc::new(
+        Executable::new(plan, graph.inputs().len(), graph.outputs().len(), Isa::Avx512, &team).unwrap(),
+    );
     let mut bindings = Bindings::new();
     bindings.define(lawson_graph::Symbol::new("N"), n, "test");
     executable.instance(&bindings, &team).err()

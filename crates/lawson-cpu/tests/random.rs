@@ -7,7 +7,7 @@ mod common;
 use common::{call, each_seed};
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
-use lawson_cpu::{Listing, emit};
+use lawson_cpu::{Isa, Listing, emit};
 use lawson_graph::random::{Dtypes, Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson_graph::{Bindings, Def, Error, Graph, HostTensor, Op, Type, Value, ValueId, interp};
 use lawson_kernel::choose::{Freedom, choose};
@@ -99,8 +99,9 @@ fn a_kernel_a_node() {
 
 /// Prints the kernels of a graph that are not accepted.
 fn tell_kernels(graph: &Graph) {
-    for part in partition(graph, &Orders::default(), &Machine::default()).into_iter().flat_map(|p| p.parts) {
-        let mut kernel = part.lowered.kernel;
+    for part in partition(graph, &Orders::default(), &Machine::default()).parts {
+        let Ok(lowered) = part.lowered else { continue };
+        let mut kernel = lowered.kernel;
         let choice = choose(&mut kernel, &Machine::default(), &Freedom::default());
         if let (Ok(choice), Err(e)) = (choice, verify(&kernel)) {
             println!("{e}\n{}\n{kernel}", choice.schedule);
@@ -116,7 +117,8 @@ fn run(case: &Case, threads: usize) -> Result<Vec<Value>, Error> {
 fn run_plan(case: &Case, plan: Plan, threads: usize) -> Result<Vec<Value>, Error> {
     let graph = &case.graph;
     let team = Team::new(threads).unwrap();
-    let executable = Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), &team)?);
+    let executable =
+        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), Isa::Avx512, &team)?);
     let mut instance = executable.instance(&case.bindings, &team)?;
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {
@@ -126,7 +128,7 @@ fn run_plan(case: &Case, plan: Plan, threads: usize) -> Result<Vec<Value>, Error
         outputs.push((zeros, bytes));
     }
     let given = case.inputs.iter().map(|v| &v.as_tensor().unwrap().bytes()[..]);
-    instance.run(given, outputs.iter_mut().map(|(_, b)| b.as_mut_slice()))?;
+    instance.run(given, outputs.iter_mut().map(|(_, b)| b.as_mut_slice()), &interp::Options::default())?;
     outputs.into_iter().map(|(t, b)| Ok(HostTensor::from_bytes(t.dtype(), t.sizes(), b)?.into())).collect()
 }
 

@@ -79,6 +79,13 @@ pub enum Place {
         /// The axes of the loops around, outermost first, and the node itself.
         path: String,
     },
+    /// A step of a plan, counted from 0.
+    Step {
+        /// Which step.
+        number: usize,
+        /// What it does.
+        what: String,
+    },
     /// An entry of an operator list, counted from 0.
     ListEntry {
         /// Which entry.
@@ -239,6 +246,7 @@ impl fmt::Display for Place {
                 write!(f, "  --> directive {number} of the schedule: `{text}`")
             }
             Place::Kernel { kernel, path } => write!(f, "  --> kernel `@{kernel}`: {path}"),
+            Place::Step { number, what } => write!(f, "  --> step {number}: {what}"),
             Place::ListEntry { index, op } => write!(f, "  --> entry {index} of the list: {op}"),
         }
     }
@@ -346,7 +354,7 @@ codes! {
     "E0201" Syntax "the text does not follow the text form"
         "The place shows the line and the column. `docs/text-form.md` has the grammar of graphs, `docs/kernel-form.md` that of kernels and schedules.";
     "E0202" Version "the text has a version that this Lawson does not read"
-        "The first line of a graph is `lawson 1`, that of a kernel `lawson-kernel 1`.";
+        "The first line of a graph is `lawson 1`, that of a kernel `lawson-kernel 1`, that of a plan `lawson-plan 1`.";
     "E0203" TypeMismatch "the type written differs from the type that follows"
         "Types after results are optional; where they stand they are checked against what the operator yields.";
     "E0204" Literal "a literal does not fit its dtype or shape"
@@ -435,6 +443,16 @@ codes! {
         "The message says what the target lacks: a dtype, wider indices, memory for scratch. Run that kernel on another target, or change its schedule.";
     "E0842" Device "a device is missing or failed"
         "No adapter was found, or the driver refused what it was given. On Debian, `mesa-vulkan-drivers` is a driver that runs on any machine.";
+    "E0851" PlanRace "two steps that nothing orders touch the same bytes"
+        "Steps between two barriers run in any order, and at the same time. One of them may not write what another reads or writes. Put a barrier between them, or let them work on disjoint bytes. Atomic updates may meet each other. A race that is wanted stands in a region with a name: `unsafe \"name\" { … }`.";
+    "E0852" PlanUnwritten "a step reads bytes that no step has written"
+        "Whatever lies in the arena or in an output must be written before it is read, on every way that leads there: in both branches, and before a loop that may not run at all.";
+    "E0853" PlanOverlap "buffers that are needed at the same time share bytes"
+        "Buffers of the arena may share bytes when one is no longer read before the other is written. A step may write over what it reads only if each element is read before it is written, by the iteration that writes it.";
+    "E0854" PlanRegion "a step touches bytes that its buffer does not have, or not as it may"
+        "Inputs and constants are never written, rows of a buffer divide it without rest, and a step names one region for each buffer of its kernel, as large as that.";
+    "E0855" PlanBarrier "a barrier orders nothing"
+        "No step behind the barrier touches what a step before it wrote, or writes what one read. It costs time and can go.";
     "E0901" Internal "a bug in Lawson"
         "Something that Lawson promises itself did not hold. Please report it with the graph that shows it.";
 }

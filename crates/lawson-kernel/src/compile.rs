@@ -1,24 +1,28 @@
 //! From a graph to a plan: groups, kernels, schedules, buffers.
 //!
-//! In: a graph after its passes, without composites, and the machine model. Out: a [`Plan`] for all sizes that the graph's
-//! facts allow, or an error that names the operator or the port that no kernel takes. Kernels that are the same but for names
-//! are scheduled once. Read `plan.rs` next.
+//! In: a graph after its passes and the machine model. Out: a [`Plan`] for all sizes that the graph's facts allow. What no
+//! kernel computes is left to the interpreter, with the reason, so that no valid graph is refused. Kernels that are the same but for
+//! names are scheduled once. `control.rs` plans loops and branches. Read `plan.rs` next.
+
+mod control;
 
 use crate::buffer::{BufferId, Layout};
 use crate::build::{for_each, store};
 use crate::choose::{Freedom, choose};
+use crate::group::{Group, Refused};
+use crate::host::{defined, extract, is_of_host};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::Machine;
-use crate::partition::{Partition, partition};
-use crate::plan::{Place, Plan, PlanBuffer, Slot};
+use crate::partition::{Part, Partition, partition};
+use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Slot, Step, ValuePort};
 use crate::tree::Kernel;
 use crate::verify::verify;
-use lawson_graph::Place::Port;
-use lawson_graph::{Code, DType, Def, Dim, Error, Graph, Op, Result, Side, Type, ValueId};
-use std::collections::HashMap;
+use lawson_graph::{Def, Dim, Error, Graph, NodeId, Op, Result, Symbol, TensorType, Type, ValueId};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-/// The plan of a graph, whose only composites may be those that [`partition`] takes.
+/// The plan of a graph. Composites that [`partition`] does not take are left to the interpreter.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
     compile_watched(graph, machine, &mut |_| {})
 }
@@ -32,75 +36,125 @@ pub enum Stage {
     Schedule,
 }
 
-/// As [`compile`]; `watch` is called when a stage has ended.
+/// As [`compile`]; `watch` is called when a stage of the graph itself has ended. Bodies of loops and branches count as scheduling.
 pub fn compile_watched(graph: &Graph, machine: &Machine, watch: &mut dyn FnMut(Stage)) -> Result<Plan> {
     compile_in(graph, &orders(graph, machine), machine, watch)
 }
 
-/// As [`compile_watched`], for values between kernels that lie in these orders.
+/// As [`compile_watched`], for values between kernels that lie in these orders. If one of them turns out to be left to the
+/// interpreter, which knows no orders, all lie as their types say.
 pub fn compile_in(
     graph: &Graph,
     orders: &Orders,
     machine: &Machine,
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
-    // First, so that an operator that makes no tensor is named.
-    let Partition { parts, refused } = partition(graph, orders, machine)?;
-    check_ports(graph)?;
+    let plan = Plan { name: graph.name().to_string(), facts: graph.facts().clone(), ..Plan::default() };
+    let mut common = Common { machine, plan, known: Vec::new(), misplaced: false };
+    let targets = (0..graph.outputs().len()).map(Target::Output).collect();
+    let Partition { parts, refused } = partition(graph, orders, machine);
     watch(Stage::Partition);
-    let mut plan = plan(graph, parts.into_iter().map(|p| p.lowered), machine)?;
-    plan.refused = refused;
+    let (steps, _) = block_of(graph, orders, parts, &mut common, Vec::new(), targets)?;
+    if common.misplaced {
+        return compile_in(graph, &Orders::default(), machine, watch);
+    }
+    common.plan.steps = steps;
+    common.plan.refused = refused;
     watch(Stage::Schedule);
-    Ok(plan)
-}
-
-/// Refuses graphs whose inputs and outputs are not all tensors: buffers hold nothing else.
-fn check_ports(graph: &Graph) -> Result<()> {
-    let inputs = graph.inputs().iter().map(|v| (Side::Input, graph.value_name(*v), *v));
-    let outputs = graph.outputs().iter().map(|o| (Side::Output, o.name.clone(), o.value));
-    for (side, name, value) in inputs.chain(outputs) {
-        let ty = graph.ty(value);
-        if !matches!(ty, Type::Tensor(_)) {
-            return Err(Error::new(
-                Code::NotLowered,
-                format!("{ty} is no tensor, and plans hold nothing else"),
-            )
-            .at(Port { side, name })
-            .help("run the graph on the reference target"));
-        }
+    if cfg!(debug_assertions) {
+        crate::borrow::assert(&common.plan, None)?;
     }
-    Ok(())
+    Ok(common.plan)
 }
 
-/// The plan of kernels that compute a graph, in an order in which they can run.
-pub fn plan(graph: &Graph, kernels: impl IntoIterator<Item = Lowered>, machine: &Machine) -> Result<Plan> {
-    let mut p = Planner {
-        graph,
-        machine,
-        plan: Plan { facts: graph.facts().clone(), ..Plan::default() },
-        slots: HashMap::new(),
-        constants: HashMap::new(),
-        known: Vec::new(),
-    };
-    for lowered in kernels {
-        p.step(lowered)?;
-    }
-    p.copy_outputs()?;
-    Ok(p.plan)
-}
-
-struct Planner<'g> {
-    graph: &'g Graph,
-    machine: &'g Machine,
+/// What the plans of a graph and of the bodies in it share.
+struct Common<'m> {
+    machine: &'m Machine,
+    /// Its steps are those of nobody yet.
     plan: Plan,
-    slots: HashMap<ValueId, Slot>,
-    constants: HashMap<ValueId, Vec<(Layout, Slot)>>,
     /// Kernels before they were scheduled, and which of their buffers are constants: equal ones are shared.
     known: Vec<(Kernel, Vec<BufferId>, usize)>,
+    /// Whether a value that lies in an order of its own is left to the interpreter.
+    misplaced: bool,
 }
 
-fn bytes(dtype: DType, count: Dim) -> Dim {
-    count * (dtype.bits().div_ceil(8) as i64)
+/// Where an output of a graph goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    /// It is the caller's output of this number.
+    Output(usize),
+    /// To this buffer.
+    Slot(Slot),
+    /// It stays where it is.
+    Anywhere,
+    /// It is the next state of a loop whose state is this buffer: it stays there if it is that, and otherwise gets a buffer of
+    /// its own.
+    Next(Slot),
+}
+
+/// The steps that compute a graph whose inputs lie in these buffers, or are the caller's if there are none, and where its outputs
+/// are.
+fn block(
+    graph: &Graph,
+    common: &mut Common<'_>,
+    inputs: Vec<Slot>,
+    targets: Vec<Target>,
+) -> Result<(Vec<Step>, Vec<Slot>)> {
+    let orders = orders(graph, common.machine);
+    let Partition { parts, refused } = partition(graph, &orders, common.machine);
+    // Refusals speak of values of the whole graph; those of bodies have other numbers.
+    drop(refused);
+    block_of(graph, &orders, parts, common, inputs, targets)
+}
+
+fn block_of(
+    graph: &Graph,
+    orders: &Orders,
+    parts: Vec<Part>,
+    common: &mut Common<'_>,
+    inputs: Vec<Slot>,
+    targets: Vec<Target>,
+) -> Result<(Vec<Step>, Vec<Slot>)> {
+    let mut p = Planner {
+        graph,
+        orders,
+        common,
+        defined: defined(graph),
+        uses: graph.use_counts(),
+        steps: Vec::new(),
+        given: inputs.iter().copied().collect(),
+        slots: graph.inputs().iter().copied().zip(inputs).collect(),
+        constants: HashMap::new(),
+        targets,
+    };
+    for part in parts {
+        p.part(part)?;
+    }
+    let outputs = p.outputs()?;
+    Ok((p.steps, outputs))
+}
+
+struct Planner<'g, 'c, 'm> {
+    graph: &'g Graph,
+    orders: &'g Orders,
+    common: &'c mut Common<'m>,
+    /// The symbols that nodes of the graph define.
+    defined: HashMap<Symbol, NodeId>,
+    /// How often each value is used.
+    uses: Vec<u32>,
+    steps: Vec<Step>,
+    /// The buffers of the graph's inputs, where they are somebody else's.
+    given: HashSet<Slot>,
+    slots: HashMap<ValueId, Slot>,
+    constants: HashMap<ValueId, Vec<(Layout, Slot)>>,
+    targets: Vec<Target>,
+}
+
+fn bytes(ty: &TensorType) -> Dim {
+    match ty.dtype.bits() {
+        bits if bits.is_multiple_of(8) => ty.shape.elements() * (bits / 8),
+        _ => ty.bytes(),
+    }
 }
 
 /// Whether two kernels are the same but for names.
@@ -119,76 +173,110 @@ fn same(a: &Kernel, b: &Kernel) -> bool {
         && a.accs.iter().zip(&b.accs).all(|(a, b)| a.state == b.state && a.merge == b.merge)
 }
 
-impl Planner<'_> {
-    fn step(&mut self, lowered: Lowered) -> Result<()> {
+impl Planner<'_, '_, '_> {
+    fn push(&mut self, step: Step) {
+        self.common.plan.append(&mut self.steps, step);
+    }
+
+    fn part(&mut self, part: Part) -> Result<()> {
+        let Part { group, operators, lowered } = part;
+        let why = match lowered {
+            Ok(lowered) => match self.launch(lowered, operators) {
+                Ok(()) => return Ok(()),
+                // No schedule of it is proven, nor are its plain loops.
+                Err(why) => why,
+            },
+            Err(why) => why,
+        };
+        if why.is_internal() {
+            return Err(why);
+        }
+        if let [n] = group.nodes.as_slice()
+            && self.control(*n)?
+        {
+            return Ok(());
+        }
+        self.interpret(&group, operators, why)
+    }
+
+    fn launch(&mut self, lowered: Lowered, operators: usize) -> Result<()> {
         let Lowered { kernel, inputs, outputs } = lowered;
         let constants: Vec<BufferId> =
             (0..inputs.len()).filter(|i| self.is_constant(inputs[*i])).map(|i| BufferId(i as u32)).collect();
-        let known =
-            self.known.iter().find(|(k, c, _)| *c == constants && same(k, &kernel)).map(|(_, _, n)| *n);
-        let number = match known {
-            Some(n) => n,
-            None => {
-                let freedom = Freedom { constants: constants.clone() };
-                let n = self.add_kernel(&kernel, &freedom)?;
-                self.known.push((kernel, constants, n));
-                n
-            }
-        };
+        let number = self.kernel(kernel, constants)?;
         let mut slots = Vec::new();
         for (i, v) in inputs.iter().enumerate() {
-            let layout = self.plan.kernels[number].buffers[i].layout.clone();
+            let layout = self.common.plan.kernels[number].buffers[i].layout.clone();
             slots.push(self.read(*v, layout, number, i)?);
         }
         for v in &outputs {
             slots.push(self.write(*v)?);
         }
-        self.plan.add_step(number, slots);
+        self.push(Step::launch(number, slots).of(operators));
         Ok(())
+    }
+
+    /// The number of a kernel some of whose buffers are constants, which is scheduled unless an equal one was.
+    fn kernel(&mut self, kernel: Kernel, constants: Vec<BufferId>) -> Result<usize> {
+        let equal = |(k, c, _): &&(Kernel, Vec<BufferId>, usize)| *c == constants && same(k, &kernel);
+        if let Some((_, _, number)) = self.common.known.iter().find(equal) {
+            return Ok(*number);
+        }
+        let number = self.add_kernel(&kernel, &Freedom { constants: constants.clone() })?;
+        self.common.known.push((kernel, constants, number));
+        Ok(number)
     }
 
     /// Adds a kernel with the schedule that is chosen for it. Machine code checks nothing when it runs, so that only what is
     /// proven is planned: a schedule that is beyond the proofs gives way to the plain loops, and the plan says so.
     fn add_kernel(&mut self, kernel: &Kernel, freedom: &Freedom) -> Result<usize> {
         let mut scheduled = kernel.clone();
-        let chosen = choose(&mut scheduled, self.machine, freedom);
+        let chosen = choose(&mut scheduled, self.common.machine, freedom);
         match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
-            Ok(choice) => Ok(self.plan.add_kernel(scheduled, choice.schedule)),
-            Err(why) => match verify(kernel) {
-                Ok(()) => Ok(self.plan.add_plain_kernel(kernel.clone(), why)),
-                // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
-                Err(unproven) => match kernel.with_checked_loads() {
-                    Some(checked) => self.add_kernel(&checked, freedom),
-                    None => Err(unproven),
-                },
-            },
+            Ok(choice) => Ok(self.common.plan.add_kernel(scheduled, choice.schedule)),
+            Err(why) => {
+                verify(kernel)?;
+                Ok(self.common.plan.add_plain_kernel(kernel.clone(), why))
+            }
         }
+    }
+
+    /// Leaves a group to the interpreter.
+    fn interpret(&mut self, group: &Group, operators: usize, why: Error) -> Result<()> {
+        let part = extract(self.graph, &group.nodes, &group.outputs);
+        let mut values = part.inputs.iter().chain(&part.outputs);
+        self.common.misplaced |= values.any(|v| self.orders.order(*v).is_some());
+        let mut slots = Vec::new();
+        for v in &part.inputs {
+            slots.push(self.slot(*v)?);
+        }
+        for v in &part.outputs {
+            slots.push(self.write(*v)?);
+        }
+        let action = Action::Interpret(Interpreted { graph: Arc::new(part.graph), why });
+        self.push(Step::new(action, slots).of(operators));
+        Ok(())
     }
 
     fn is_constant(&self, v: ValueId) -> bool {
         matches!(self.graph.defining(v).map(|n| &n.op), Some(Op::Constant(_)))
     }
 
-    /// The buffer that a value is read from.
+    /// The buffer that a kernel reads a value from.
     fn read(&mut self, v: ValueId, layout: Layout, kernel: usize, buffer: usize) -> Result<Slot> {
-        if let Some(Op::Constant(t)) = self.graph.defining(v).map(|n| &n.op) {
-            if let Some((_, s)) =
-                self.constants.get(&v).and_then(|all| all.iter().find(|(l, _)| *l == layout))
-            {
-                return Ok(*s);
-            }
-            let b = &self.plan.kernels[kernel].buffers[buffer];
-            let slot = self.plan.add_buffer(PlanBuffer {
-                name: self.graph.value_name(v),
-                bytes: bytes(b.dtype, layout.size.clone()),
-                place: Place::Constant {
-                    tensor: Some(t.clone()),
-                    dims: b.dims.clone(),
-                    layout: layout.clone(),
-                },
-            });
-            self.constants.entry(v).or_default().push((layout, slot));
-            return Ok(slot);
+        if !self.is_constant(v) {
+            return self.slot(v);
+        }
+        let dims = self.common.plan.kernels[kernel].buffers[buffer].dims.clone();
+        self.constant(v, dims, layout)
+    }
+
+    /// The buffer of a value as the graph has it: row-major.
+    fn slot(&mut self, v: ValueId) -> Result<Slot> {
+        if self.is_constant(v) {
+            let dims = self.tensor(v)?.shape.to_vec();
+            let layout = Layout::row_major(&dims);
+            return self.constant(v, dims, layout);
         }
         if let Some(s) = self.slots.get(&v) {
             return Ok(*s);
@@ -199,58 +287,131 @@ impl Planner<'_> {
         }
     }
 
+    fn constant(&mut self, v: ValueId, dims: Vec<Dim>, layout: Layout) -> Result<Slot> {
+        if let Some((_, s)) = self.constants.get(&v).and_then(|all| all.iter().find(|(l, _)| *l == layout)) {
+            return Ok(*s);
+        }
+        let Some(Op::Constant(t)) = self.graph.defining(v).map(|n| &n.op) else {
+            return Err(Error::internal("a constant that is none"));
+        };
+        let taken = TensorType::new(t.dtype(), [layout.size.clone()]);
+        let slot = self.common.plan.add_buffer(PlanBuffer {
+            name: self.graph.value_name(v),
+            bytes: bytes(&taken),
+            place: Place::Constant { tensor: Some(t.clone()), dims, layout: layout.clone() },
+        });
+        self.constants.entry(v).or_default().push((layout, slot));
+        Ok(slot)
+    }
+
+    /// The buffer that a value is written to.
     fn write(&mut self, v: ValueId) -> Result<Slot> {
-        match self.graph.outputs().iter().position(|o| o.value == v) {
-            Some(n) => self.add(v, Place::Output(n)),
-            None => self.add(v, Place::Arena),
+        let output = self.graph.outputs().iter().position(|o| o.value == v);
+        match output.map(|n| self.targets[n]) {
+            Some(Target::Output(n)) => self.add(v, Place::Output(n)),
+            Some(Target::Slot(slot)) => {
+                self.slots.insert(v, slot);
+                Ok(slot)
+            }
+            Some(Target::Anywhere | Target::Next(_)) | None => self.add(v, Place::Arena),
         }
     }
 
+    fn tensor(&self, v: ValueId) -> Result<&TensorType> {
+        let ty = self.graph.ty(v).as_tensor();
+        ty.ok_or_else(|| Error::internal("bytes of what is not a tensor"))
+    }
+
     fn add(&mut self, v: ValueId, place: Place) -> Result<Slot> {
-        let Type::Tensor(ty) = self.graph.ty(v) else {
-            return Err(Error::internal("a buffer for what is not a tensor"));
-        };
-        let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
         let name = self.graph.value_name(v);
-        let slot = self.plan.add_buffer(PlanBuffer { name, bytes: bytes(ty.dtype, count), place });
+        let slot = self.add_buffer(name, self.graph.ty(v).clone(), place)?;
         self.slots.insert(v, slot);
         Ok(slot)
     }
 
-    /// Outputs that no kernel writes (inputs, constants, one value twice) are copied.
-    fn copy_outputs(&mut self) -> Result<()> {
-        for (n, output) in self.graph.outputs().iter().enumerate() {
-            let written = self.slots.get(&output.value);
-            if let Some(s) = written
-                && matches!(self.plan.buffers[s.0 as usize].place, Place::Output(m) if m == n)
-            {
-                continue;
+    /// A buffer for a value of a type: with bytes, or of the host.
+    fn add_buffer(&mut self, name: String, ty: Type, place: Place) -> Result<Slot> {
+        let (bytes, place) = match (&ty, place) {
+            (ty, place) if is_of_host(ty, &self.defined) => {
+                let port = match place {
+                    Place::Input(n) => ValuePort::Input(n),
+                    Place::Output(n) => ValuePort::Output(n),
+                    _ => ValuePort::Own,
+                };
+                (Dim::ZERO, Place::Value(port))
             }
-            let Type::Tensor(ty) = self.graph.ty(output.value) else {
-                return Err(Error::internal("a buffer for what is not a tensor"));
+            (Type::Tensor(ty), place) => (bytes(ty), place),
+            _ => return Err(Error::internal("bytes of what is not a tensor")),
+        };
+        Ok(self.common.plan.add_buffer(PlanBuffer { name, bytes, place }))
+    }
+
+    /// Where the outputs are. Those that no step writes to their targets (inputs, constants, one value twice) are copied.
+    fn outputs(&mut self) -> Result<Vec<Slot>> {
+        let mut found: Vec<Slot> = Vec::new();
+        let graph = self.graph;
+        for (n, output) in graph.outputs().iter().enumerate() {
+            let v = output.value;
+            let here = self.slots.get(&v).copied();
+            let fresh = |s: &Slot, p: &Self| {
+                matches!(p.common.plan.buffer(*s).place, Place::Arena | Place::Value(ValuePort::Own))
+                    && !p.given.contains(s)
+                    && !found.contains(s)
             };
-            let count = ty.shape.iter().fold(Dim::ONE, |a, d| a * d.clone());
-            if ty.dtype == DType::Str {
-                let message = format!("the output `{}` is {}, which no kernel copies", output.name, ty.dtype);
-                return Err(Error::new(Code::NotLowered, message));
-            }
-            let mut k = Kernel::new("copy", self.graph.facts().clone());
-            let x = k.input("x", ty.dtype, std::slice::from_ref(&count));
-            let y = k.output("y", ty.dtype, std::slice::from_ref(&count));
-            let i = k.add_axis("i");
-            let value = k.load(x, vec![i.into()]);
-            k.body = vec![for_each(i, count.clone(), vec![store(y, vec![i.into()], value)])];
-            let layout = k.buffers[0].layout.clone();
-            let number = self.add_kernel(&k, &Freedom::default())?;
-            let from = self.read(output.value, layout, number, 0)?;
-            let name = output.name.clone();
-            let to = self.plan.add_buffer(PlanBuffer {
-                name,
-                bytes: bytes(ty.dtype, count),
-                place: Place::Output(n),
+            let there = match self.targets[n] {
+                Target::Anywhere => Some(self.slot(v)?),
+                Target::Slot(slot) => here.filter(|s| *s == slot),
+                Target::Next(state) => here.filter(|s| *s == state || fresh(s, self)),
+                Target::Output(n) => here.filter(|s| match self.common.plan.buffer(*s).place {
+                    Place::Output(m) | Place::Value(ValuePort::Output(m)) => m == n,
+                    _ => false,
+                }),
+            };
+            found.push(match (there, self.targets[n]) {
+                (Some(slot), _) => slot,
+                (None, Target::Slot(slot)) => self.copy(v, slot)?,
+                (None, Target::Output(n)) => {
+                    let ty = graph.ty(v).clone();
+                    let to = self.add_buffer(output.name.clone(), ty, Place::Output(n))?;
+                    self.copy(v, to)?
+                }
+                (None, Target::Next(_) | Target::Anywhere) => {
+                    let ty = graph.ty(v).clone();
+                    let to = self.add_buffer(output.name.clone(), ty, Place::Arena)?;
+                    self.copy(v, to)?
+                }
             });
-            self.plan.add_step(number, vec![from, to]);
         }
-        Ok(())
+        Ok(found)
+    }
+
+    /// Copies a value to a buffer of its size.
+    fn copy(&mut self, v: ValueId, to: Slot) -> Result<Slot> {
+        if is_of_host(self.graph.ty(v), &self.defined) {
+            let ty = self.graph.ty(v).to_string();
+            let why = Refused::DType { value: self.graph.value_name(v), ty };
+            let part = extract(self.graph, &[], &[v]);
+            let mut slots = Vec::new();
+            for v in &part.inputs {
+                slots.push(self.slot(*v)?);
+            }
+            slots.push(to);
+            let action = Action::Interpret(Interpreted { graph: Arc::new(part.graph), why: why.into() });
+            self.push(Step::new(action, slots));
+            return Ok(to);
+        }
+        let ty = self.tensor(v)?;
+        let (dtype, count) = (ty.dtype, ty.shape.elements());
+        let mut k = Kernel::new("copy", self.graph.facts().clone());
+        let x = k.input("x", dtype, std::slice::from_ref(&count));
+        let y = k.output("y", dtype, std::slice::from_ref(&count));
+        let i = k.add_axis("i");
+        let value = k.load(x, vec![i.into()]);
+        k.body = vec![for_each(i, count, vec![store(y, vec![i.into()], value)])];
+        let layout = k.buffers[0].layout.clone();
+        let number = self.kernel(k, Vec::new())?;
+        let from = self.read(v, layout, number, 0)?;
+        self.push(Step::launch(number, [from, to]));
+        Ok(to)
     }
 }

@@ -9,6 +9,7 @@
 //! says how long a kernel will take. [`verify()`] checks kernels, [`eval`] runs them
 //! slowly, [`Kernel::parse`] reads them and `Display` prints them.
 
+pub mod borrow;
 pub mod buffer;
 pub mod build;
 pub mod choose;
@@ -17,6 +18,7 @@ mod equal;
 pub mod eval;
 pub mod expr;
 pub mod group;
+mod host;
 pub mod index;
 pub mod layout;
 pub mod lower;
@@ -37,7 +39,10 @@ pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};
 pub use group::{Group, Refused};
 pub use index::{Atom, Datum, Index};
 pub use layout::Orders;
-pub use plan::{Barrier, Bound, Place, Plan, PlanBuffer, PlanText, Slot, Step};
+pub use plan::{
+    Access, Action, Again, Barrier, Bound, Branch, Carried, Interpreted, Loop, Mode, Operators, Order, Place,
+    Plan, PlanBuffer, PlanText, Region, Row, Slot, Step, ValuePort, WrittenPlan,
+};
 pub use predict::predict;
 pub use range::{Range, Scope, Side, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};

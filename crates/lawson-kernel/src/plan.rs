@@ -1,11 +1,24 @@
-//! The plan: kernels as steps over buffers, in order.
+//! The plan: what happens to which buffers, in order.
 //!
 //! A plan is made for all sizes that its facts allow; [`Plan::bind`] fixes the parameters and gives every buffer of the arena
-//! its place. Steps between two barriers are independent of each other. Buffers of the arena whose lives do not
-//! overlap share bytes; a life is counted in phases, which are what lies between barriers. `text.rs` prints plans.
+//! its place. Steps between two barriers are independent of each other. A step launches a kernel, leaves one to the evaluator
+//! or a part of the graph to the interpreter, or holds steps itself: loops and branches, which begin and end with
+//! barriers of their own. All steps, however deep, share one list of buffers.
+//!
+//! `access.rs` says what a step reads and writes, `step.rs` builds steps, `arena.rs` places buffers, `text.rs` describes plans,
+//! `form.rs` prints and `parse.rs` reads their text form; `borrow/` proves that steps do not get in each other's way.
 
+mod access;
+mod arena;
+mod form;
+mod parse;
+mod step;
 mod text;
 
+pub use access::{Access, Mode};
+pub use arena::Bound;
+pub use parse::WrittenPlan;
+pub use step::{Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Step};
 pub use text::PlanText;
 
 use crate::buffer::{BufferId, Layout, Role};
@@ -13,8 +26,7 @@ use crate::pack::Packing;
 use crate::partition::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Kernel;
-use lawson_graph::{Bindings, Code, Dim, Error, Facts, HostTensor, Result};
-use std::collections::HashSet;
+use lawson_graph::{Bindings, DType, Dim, Error, Facts, HostTensor, Result};
 
 /// A buffer of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -23,6 +35,8 @@ pub struct Slot(pub u32);
 /// Kernels as steps over buffers.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
+    /// Its name, for people.
+    pub name: String,
     /// What is known of the parameters.
     pub facts: Facts,
     /// The kernels, each scheduled.
@@ -68,41 +82,36 @@ pub enum Place {
     },
     /// In the arena.
     Arena,
+    /// In another buffer, which a loop goes through row by row: the row of the iteration that runs.
+    Row {
+        /// The other buffer.
+        of: Slot,
+    },
+    /// No bytes: what the host keeps for a value that is no tensor, or whose size is known only when it is there.
+    Value(ValuePort),
 }
 
-/// A launch of a kernel.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// The kernel, by number.
-    pub kernel: usize,
-    /// The buffers of the plan that stand for the kernel's, in the order of those that are not scratch.
-    pub buffers: Vec<Slot>,
-    /// Whether everything before must have happened.
-    pub barrier: Barrier,
-}
-
-/// Whether a step waits for those before it.
+/// Whose a value without bytes is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Barrier {
-    /// It waits.
-    Before,
-    /// It may run beside the step before it.
-    None,
+pub enum ValuePort {
+    /// The caller's input of this number.
+    Input(usize),
+    /// The caller's output of this number.
+    Output(usize),
+    /// The plan's own.
+    Own,
 }
 
-/// A plan with its sizes known.
-#[derive(Clone, Debug)]
-pub struct Bound {
-    /// The size of each buffer, in bytes.
-    pub bytes: Vec<usize>,
-    /// Where the buffers of the arena begin.
-    pub offsets: Vec<Option<usize>>,
-    /// How many bytes the arena has.
-    pub arena: usize,
+/// How many operators of a graph run in which way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Operators {
+    /// In kernels that the target emits code for.
+    pub machine_code: usize,
+    /// In kernels that the portable evaluator runs.
+    pub evaluator: usize,
+    /// One by one, by the reference interpreter.
+    pub interpreter: usize,
 }
-
-/// Buffers of the arena begin at multiples of this.
-const ALIGN: usize = 64;
 
 impl Kernel {
     /// The buffers that are not scratch, in order.
@@ -134,31 +143,72 @@ impl Plan {
         Slot(self.buffers.len() as u32 - 1)
     }
 
+    /// The buffer of a slot.
+    pub fn buffer(&self, slot: Slot) -> &PlanBuffer {
+        &self.buffers[slot.0 as usize]
+    }
+
     /// Adds a step; whether it must wait follows from what the steps since the last barrier read and write.
-    pub fn add_step(&mut self, kernel: usize, buffers: Vec<Slot>) {
-        let (reads, writes) = self.accesses(kernel, &buffers);
+    pub fn add_step(&mut self, step: Step) {
+        let mut steps = std::mem::take(&mut self.steps);
+        self.append(&mut steps, step);
+        self.steps = steps;
+    }
+
+    /// Adds a step to a block, as [`Plan::add_step`] does.
+    pub fn append(&self, block: &mut Vec<Step>, mut step: Step) {
+        let mine = self.accesses(&step);
         let mut depends = false;
-        for before in self.steps.iter().rev() {
-            let (r, w) = self.accesses(before.kernel, &before.buffers);
-            depends |= !w.is_disjoint(&reads) || !w.is_disjoint(&writes) || !r.is_disjoint(&writes);
+        for before in block.iter().rev() {
+            // Loops and branches end with a barrier.
+            if before.action.is_control() {
+                break;
+            }
+            depends |= self.accesses(before).iter().any(|a| mine.iter().any(|b| self.meet(a, b)));
             if depends || before.barrier == Barrier::Before {
                 break;
             }
         }
-        let barrier = if depends { Barrier::Before } else { Barrier::None };
-        self.steps.push(Step { kernel, buffers, barrier });
+        step.barrier = if depends { Barrier::Before } else { Barrier::None };
+        block.push(step);
     }
 
-    fn accesses(&self, kernel: usize, buffers: &[Slot]) -> (HashSet<Slot>, HashSet<Slot>) {
-        let k = &self.kernels[kernel];
-        let (mut reads, mut writes) = (HashSet::new(), HashSet::new());
-        for (b, slot) in k.arguments().zip(buffers) {
-            match k.buffer(b).role {
-                Role::Output => writes.insert(*slot),
-                Role::Input | Role::Scratch(_) => reads.insert(*slot),
-            };
+    /// Leaves a kernel to the portable evaluator wherever it is launched, and says why.
+    pub fn evaluate(&mut self, kernel: usize, why: &Error) {
+        fn walk(steps: &mut [Step], kernel: usize, why: &Error) {
+            for step in steps {
+                match &mut step.action {
+                    Action::Launch { kernel: k } if *k == kernel => {
+                        step.action = Action::Evaluate { kernel, why: why.clone() };
+                    }
+                    action => action.blocks_mut().into_iter().for_each(|b| walk(b, kernel, why)),
+                }
+            }
         }
-        (reads, writes)
+        walk(&mut self.steps, kernel, why);
+    }
+
+    /// Calls `visit` with every step and how deep it stands, each before what it holds.
+    pub fn visit<'p>(&'p self, visit: &mut impl FnMut(&'p Step, usize)) {
+        fn walk<'p>(steps: &'p [Step], depth: usize, visit: &mut impl FnMut(&'p Step, usize)) {
+            for step in steps {
+                visit(step, depth);
+                step.action.blocks().into_iter().for_each(|b| walk(b, depth + 1, visit));
+            }
+        }
+        walk(&self.steps, 0, visit);
+    }
+
+    /// How many operators run in which way; those in loops count once.
+    pub fn operators(&self) -> Operators {
+        let mut count = Operators::default();
+        self.visit(&mut |step, _| match step.action {
+            Action::Launch { .. } => count.machine_code += step.operators,
+            Action::Evaluate { .. } => count.evaluator += step.operators,
+            Action::Interpret(_) => count.interpreter += step.operators,
+            Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } => {}
+        });
+        count
     }
 
     /// Takes the elements of the constants out of the plan, which need not keep them once they are laid out: which
@@ -169,71 +219,24 @@ impl Plan {
             let Place::Constant { tensor, dims, layout } = &mut b.place else { continue };
             let Some(tensor) = tensor.take() else { continue };
             let sizes = Bindings::new().eval_shape(dims)?;
-            let packing = Packing::new(layout, &sizes, tensor.dtype())?;
+            let packing = match tensor.dtype().bits() {
+                // Elements that share bytes stay as they are.
+                0..8 if *layout == Layout::row_major(dims) => {
+                    let bytes = [tensor.bytes().len()];
+                    let dims = [Dim::from(bytes[0])];
+                    Packing::new(&Layout::row_major(&dims), &bytes, DType::U8)?
+                }
+                _ => Packing::new(layout, &sizes, tensor.dtype())?,
+            };
             taken.push((Slot(n as u32), tensor, packing));
         }
         Ok(taken)
     }
+}
 
-    /// Gives every buffer its size, and those of the arena their places.
-    pub fn bind(&self, bindings: &Bindings) -> Result<Bound> {
-        let mut bytes = Vec::with_capacity(self.buffers.len());
-        for b in &self.buffers {
-            let n = bindings.eval(&b.bytes)?;
-            let n = usize::try_from(n).map_err(|_| {
-                Error::new(Code::DimOverflow, format!("the buffer `{}` would have {n} bytes", b.name))
-            })?;
-            bytes.push(n);
-        }
-        let lives = self.lives();
-        let mut order: Vec<usize> =
-            (0..self.buffers.len()).filter(|i| matches!(self.buffers[*i].place, Place::Arena)).collect();
-        order.sort_by_key(|i| std::cmp::Reverse(bytes[*i]));
-        let mut offsets: Vec<Option<usize>> = vec![None; self.buffers.len()];
-        let mut arena = 0;
-        let mut placed: Vec<usize> = Vec::new();
-        for i in order {
-            let Some((first, last)) = lives[i] else { continue };
-            // What is in the way: buffers alive at the same time, by where they lie.
-            let mut taken: Vec<(usize, usize)> = placed
-                .iter()
-                .filter(|p| lives[**p].is_some_and(|(f, l)| f <= last && first <= l))
-                .filter_map(|p| offsets[*p].map(|at| (at, at + bytes[*p])))
-                .collect();
-            taken.sort_unstable();
-            let mut at = 0usize;
-            for (from, to) in taken {
-                if at.saturating_add(bytes[i]) <= from {
-                    break;
-                }
-                at = at.max(to.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX));
-            }
-            let end =
-                at.checked_add(bytes[i]).filter(|end| isize::try_from(*end).is_ok()).ok_or_else(|| {
-                    let message =
-                        format!("the arena would end behind byte {at} with a buffer of {}", bytes[i]);
-                    Error::new(Code::DimOverflow, message).help("run on smaller sizes")
-                })?;
-            offsets[i] = Some(at);
-            arena = arena.max(end);
-            placed.push(i);
-        }
-        Ok(Bound { bytes, offsets, arena })
-    }
-
-    /// The first and last phase of every buffer that a step uses.
-    fn lives(&self) -> Vec<Option<(usize, usize)>> {
-        let mut lives: Vec<Option<(usize, usize)>> = vec![None; self.buffers.len()];
-        let mut phase = 0;
-        for step in &self.steps {
-            if step.barrier == Barrier::Before {
-                phase += 1;
-            }
-            for s in &step.buffers {
-                let life = lives[s.0 as usize].get_or_insert((phase, phase));
-                life.1 = phase;
-            }
-        }
-        lives
+impl Operators {
+    /// Those that no emitted code runs.
+    pub fn on_host(&self) -> usize {
+        self.evaluator + self.interpreter
     }
 }

@@ -1,18 +1,20 @@
 //! Which primitives become one kernel, and what is said of those that do not.
 #![allow(clippy::unwrap_used)]
 
-use lawson_graph::Graph;
+use lawson_graph::random::{GraphShape, Rng, random_graph};
+use lawson_graph::{Graph, Op, ValueId};
 use lawson_kernel::Refused;
 use lawson_kernel::layout::Orders;
 use lawson_kernel::machine::Machine;
 use lawson_kernel::partition::{Partition, Refusal, partition};
+use std::collections::HashSet;
 
 fn parse(text: &str) -> Graph {
     Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn groups(graph: &Graph) -> Partition {
-    partition(graph, &Orders::default(), &Machine::default()).unwrap_or_else(|e| panic!("{e}\n{graph}"))
+    partition(graph, &Orders::default(), &Machine::default())
 }
 
 /// The results of each group, by name.
@@ -160,4 +162,44 @@ fn every_refusal_has_its_reason_and_both_times() {
     let whys: Vec<_> = found.iter().map(|r| r.why.clone()).collect();
     assert_eq!(whys, [Refused::Products, Refused::Rows]);
     assert!(found.iter().all(|r| r.apart > 0.0 && r.together > 0.0 && !r.why.to_string().is_empty()));
+}
+
+#[test]
+fn groups_follow_what_they_need_however_they_were_joined() {
+    // Both sums read `x`, and so may be one kernel; but `b` needs `a` by way of the sorted values, which no kernel computes.
+    let g = parse(
+        "graph @g(%x: f32[4, 8]) -> (a: f32[4], b: f32[4], s: f32[4]) {
+           %0 = exp %x
+           %a = reduce_sum %0 {axes = [1]}
+           %s = sort %a {axis = 0}
+           %1 = broadcast %s {shape = [4, 8], axes = [0]}
+           %2 = mul %x, %1
+           %b = reduce_sum %2 {axes = [1]}
+           return %a, %b, %s
+         }",
+    );
+    assert_eq!(results(&g), [["a"], ["s"], ["b"]]);
+}
+
+#[test]
+fn random_graphs_are_parted_in_an_order_in_which_they_can_run() {
+    let shape = GraphShape::default();
+    for seed in 0..300 {
+        let g = random_graph(&mut Rng::new(seed), &shape).unwrap();
+        let g = lawson_opt::Pipeline::standard().run(&g).unwrap();
+        let mut known: HashSet<ValueId> = g.inputs().iter().copied().collect();
+        for part in groups(&g).parts {
+            let missing: Vec<_> = part.group.inputs(&g).into_iter().filter(|v| !known.contains(v)).collect();
+            let constant = |v: &ValueId| matches!(g.defining(*v).map(|n| &n.op), Some(Op::Constant(_)));
+            assert!(missing.iter().all(constant), "seed {seed}: {missing:?}\n{g}");
+            known.extend(&part.group.outputs);
+        }
+        assert!(
+            g.outputs().iter().all(|o| {
+                known.contains(&o.value)
+                    || matches!(g.defining(o.value).map(|n| &n.op), Some(Op::Constant(_)))
+            }),
+            "seed {seed}\n{g}"
+        );
+    }
 }

@@ -187,7 +187,8 @@ fn plan_seconds(text: &str) -> (usize, f64) {
     let graph = Graph::parse(text).unwrap();
     let machine = Machine::default();
     let plan = compile(&graph, &machine).unwrap();
-    let all = predict_plan(&plan, &machine, &Bindings::new(), 1).unwrap();
+    let all =
+        predict_plan(&plan, &machine, &Bindings::new(), 1).unwrap().into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(all.len(), plan.steps.len());
     (all.len(), all.iter().map(|p| p.seconds).sum())
 }

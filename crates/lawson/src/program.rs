@@ -3,10 +3,10 @@
 //! Comes in: a graph and options; goes out: a program, from which sessions are made. Compiling is: verify, run the
 //! passes, hand over to the target.
 
-use crate::cpu::{CpuProgram, Unpacked};
+use crate::cpu::{CpuProgram, Isa, Unpacked};
 use crate::session::Session;
 use lawson_cpu::team::Team;
-use lawson_graph::{Graph, Result, Type};
+use lawson_graph::{Code, Error, Graph, Result, Type};
 use lawson_opt::Pipeline;
 use std::fmt;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub struct CompileOptions {
     /// The threads that run it on the CPU target; none means a team of one's own, with a member for each processor. Programs
     /// that share a team take turns on it.
     pub team: Option<Team>,
+    /// How the CPU target runs kernels; none means the best that this machine has.
+    pub isa: Option<Isa>,
 }
 
 /// What the stages of compiling took.
@@ -88,9 +90,10 @@ pub enum Target {
     /// The reference interpreter: every operator, no speed.
     #[default]
     Reference,
-    /// Machine code for this processor, which must be an x86-64 with AVX-512, under Unix. It takes elementwise operators, views,
-    /// reductions, contractions, convolutions and windows in f32. Everything else is refused when compiling
-    /// ([`Code::NotLowered`](crate::Code::NotLowered)), with the operator's name.
+    /// Machine code for this processor: an x86-64 with AVX-512, under Unix; elsewhere all kernels are left to the portable
+    /// evaluator ([`Program::isa`] says which). It takes elementwise operators, views, reductions, contractions, convolutions and
+    /// windows in f32, and control flow around them. What has no kernel, or a kernel that has no code, is left
+    /// to the reference interpreter or the evaluator: [`Program::operators`] says how much, and the plan why.
     Cpu,
 }
 
@@ -144,11 +147,12 @@ impl Program {
                 Passes::Custom(pipeline) => times.passes(|| pipeline.run(&graph))?,
             })),
             Target::Cpu => {
+                let isa = usable(options.isa)?;
                 let code = match &options.passes {
-                    Passes::None => Unpacked::new(&graph, times)?,
-                    Passes::Standard => Unpacked::standard(&graph, times)?,
+                    Passes::None => Unpacked::new(&graph, isa, times)?,
+                    Passes::Standard => Unpacked::standard(&graph, isa, times)?,
                     Passes::Custom(pipeline) => {
-                        Unpacked::new(&times.passes(|| pipeline.run(&graph))?, times)?
+                        Unpacked::new(&times.passes(|| pipeline.run(&graph))?, isa, times)?
                     }
                 };
                 // Before the constants are laid out, so that each can go when its copy is there.
@@ -208,9 +212,36 @@ impl Program {
         }
     }
 
+    /// How many operators of the graph, after the passes, run as machine code and how many are left to the host, if the
+    /// target has a plan. Those of loops count once.
+    pub fn operators(&self) -> Option<lawson_kernel::Operators> {
+        self.plan().map(lawson_kernel::Plan::operators)
+    }
+
+    /// How the CPU target runs kernels.
+    pub fn isa(&self) -> Option<Isa> {
+        match &self.0.code {
+            Compiled::Reference(_) => None,
+            Compiled::Cpu(cpu) => Some(cpu.isa()),
+        }
+    }
+
     /// A session, which runs the program. Each thread has its own.
     pub fn session(&self) -> Session {
         Session::new(self.clone())
+    }
+}
+
+/// The way to run kernels that was asked for, if this machine can, or the best that it has.
+fn usable(isa: Option<Isa>) -> Result<Isa> {
+    let Some(isa) = isa else { return Ok(Isa::best()) };
+    match isa.missing() {
+        None => Ok(isa),
+        Some(feature) => {
+            let message = format!("`{isa}` needs {feature}, which this machine does not have");
+            Err(Error::new(Code::NotEmitted, message)
+                .help("leave the choice to Lawson, or ask for `portable`"))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Comes in: values for the inputs, in order or by name; goes out: values of the outputs. Types, sizes and the facts
 //! about them are checked before anything is computed.
 
-use crate::cpu::{CpuSession, Ran};
+use crate::cpu::{CpuSession, Ran, Times};
 use crate::program::{Compiled, Port, Program};
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
@@ -44,8 +44,9 @@ impl Session {
         &self.program
     }
 
-    /// Sets how much a run may use. Compiled targets have no such limits: their sizes follow from the inputs, and a plan whose
-    /// memory cannot be had is an error.
+    /// Sets how much a run may use. On compiled targets sizes follow from the inputs, and a plan whose memory cannot be had is an
+    /// error; the limits hold for each step that is left to the interpreter, and the limit of steps for the iterations of
+    /// loops that a condition ends.
     pub fn set_limits(&mut self, limits: Limits) {
         (self.options.max_steps, self.options.max_bytes) = (limits.max_steps, limits.max_bytes);
     }
@@ -105,18 +106,19 @@ impl Session {
         self.check_count(inputs.len())?;
         match self.program.code() {
             Compiled::Reference(graph) => interp::run(graph, inputs, &self.options),
-            Compiled::Cpu(cpu) => cpu.run_values(&mut self.cpu, inputs),
+            Compiled::Cpu(cpu) => cpu.run_values(&mut self.cpu, inputs, Times::ONCE, &self.options),
         }
     }
 
     /// Runs in the caller's memory: reads the inputs there and writes the outputs there. If there is an error,
-    /// nothing is written.
+    /// nothing is written, unless it is that a loop reached the limit of iterations.
     ///
     /// An output that lives in an input is written to its own view like any other; give that memory as the input of
     /// the next run.
     ///
     /// On the CPU target, views that are row-major and contiguous are read and written in place, at any alignment, and once a
-    /// run has had the same sizes, the next one allocates nothing. Other views are copied.
+    /// run has had the same sizes, the next one allocates nothing. Other views are copied, and so are all where steps are
+    /// left to the host ([`Program::operators`]).
     ///
     /// ```
     /// # use lawson::{CompileOptions, DType, Program, TensorView, TensorViewMut, graph::Graph};
@@ -132,24 +134,118 @@ impl Session {
     /// ```
     pub fn run_into(&mut self, inputs: &[TensorView<'_>], outputs: &mut [TensorViewMut<'_>]) -> Result<()> {
         self.check_count(inputs.len())?;
-        let ports = self.program.outputs();
-        if outputs.len() != ports.len() {
-            return Err(Error::new(
-                Code::InputMissing,
-                format!("the program has {} outputs, but there are {} views", ports.len(), outputs.len()),
-            ));
-        }
+        self.check_views(outputs.len())?;
         if let Compiled::Cpu(cpu) = self.program.code()
-            && cpu.run_views(&mut self.cpu, inputs, outputs)? == Ran::Yes
+            && cpu.run_views(&mut self.cpu, inputs, outputs, Times::ONCE, &self.options)? == Ran::Yes
         {
             return Ok(());
         }
         let inputs = inputs.iter().map(TensorView::to_tensor).collect::<Result<Vec<_>>>()?;
         let results = self.run(&inputs)?;
-        for ((view, tensor), port) in outputs.iter().zip(&results).zip(self.program.outputs()) {
+        self.write(&results, outputs)
+    }
+
+    /// Runs so many times; before every run but the first, inputs get what outputs of the run before gave. Gives the
+    /// outputs of the last run.
+    ///
+    /// Which outputs become which inputs the signature says ([`Port::lives_in`]); if no output says so, those that have the
+    /// type of the input at their place do. On the CPU target the team goes through all runs in one call.
+    ///
+    /// ```
+    /// # use lawson::{CompileOptions, Program, Tensor, graph::Graph};
+    /// # let text = "lawson 1 graph @f(%x: f32[N], %d: f32[N]) -> (next: f32[N]) { %y = add %x, %d return %y }";
+    /// # let program = Program::compile(Graph::parse(text)?, &CompileOptions::default())?;
+    /// let (x, step) = (Tensor::from_slice(&[2], &[0f32, 1.0])?, Tensor::from_slice(&[2], &[0.5f32, 2.0])?);
+    /// let last = program.session().run_loop(&[x, step], 10)?;
+    /// assert_eq!(last[0].to_vec::<f32>()?, [5.0, 21.0]);
+    /// # Ok::<(), lawson::Error>(())
+    /// ```
+    pub fn run_loop(&mut self, inputs: &[Tensor], times: u64) -> Result<Vec<Tensor>> {
+        self.check_outputs_are_tensors()?;
+        let values = inputs.iter().map(|t| t.to_host().map(Value::Tensor)).collect::<Result<Vec<_>>>()?;
+        let results = self.run_loop_values(&values, times)?;
+        self.program.outputs().iter().zip(results).map(|(port, value)| into_tensor(port, value)).collect()
+    }
+
+    /// As [`Session::run_loop`], on values.
+    pub fn run_loop_values(&mut self, inputs: &[Value], times: u64) -> Result<Vec<Value>> {
+        self.check_count(inputs.len())?;
+        let feeds = self.feeds(times)?;
+        match self.program.code() {
+            Compiled::Reference(graph) => {
+                let mut given = inputs.to_vec();
+                let mut results = interp::run(graph, &given, &self.options)?;
+                for _ in 1..times {
+                    for (output, input) in &feeds {
+                        given[*input] = results[*output].clone();
+                    }
+                    results = interp::run(graph, &given, &self.options)?;
+                }
+                Ok(results)
+            }
+            Compiled::Cpu(cpu) => {
+                cpu.run_values(&mut self.cpu, inputs, Times { times, feeds: &feeds }, &self.options)
+            }
+        }
+    }
+
+    /// As [`Session::run_loop`], in the caller's memory, as [`Session::run_into`]: the inputs are only read, and the outputs
+    /// are those of the last run.
+    pub fn run_loop_into(
+        &mut self,
+        inputs: &[TensorView<'_>],
+        outputs: &mut [TensorViewMut<'_>],
+        times: u64,
+    ) -> Result<()> {
+        self.check_count(inputs.len())?;
+        self.check_views(outputs.len())?;
+        let feeds = self.feeds(times)?;
+        if let Compiled::Cpu(cpu) = self.program.code()
+            && let times = (Times { times, feeds: &feeds })
+            && cpu.run_views(&mut self.cpu, inputs, outputs, times, &self.options)? == Ran::Yes
+        {
+            return Ok(());
+        }
+        let inputs = inputs.iter().map(TensorView::to_tensor).collect::<Result<Vec<_>>>()?;
+        let results = self.run_loop(&inputs, times)?;
+        self.write(&results, outputs)
+    }
+
+    /// Which outputs become which inputs.
+    fn feeds(&self, times: u64) -> Result<Vec<(usize, usize)>> {
+        if times == 0 {
+            return Err(
+                Error::new(Code::Usage, "a loop of 0 runs has no outputs").help("run it once or more")
+            );
+        }
+        let (inputs, outputs) = (self.program.inputs(), self.program.outputs());
+        let mut feeds: Vec<(usize, usize)> =
+            outputs.iter().enumerate().filter_map(|(n, o)| Some((n, o.lives_in?))).collect();
+        if feeds.is_empty() {
+            let pairs = inputs.iter().zip(outputs).enumerate();
+            feeds.extend(pairs.filter(|(_, (i, o))| i.ty == o.ty).map(|(n, _)| (n, n)));
+        }
+        if feeds.is_empty() && times > 1 {
+            let help = "say with `in %input` which outputs are state, or run it once";
+            return Err(Error::new(Code::Usage, "no output of the program can become an input").help(help));
+        }
+        Ok(feeds)
+    }
+
+    fn check_views(&self, outputs: usize) -> Result<()> {
+        let ports = self.program.outputs();
+        if outputs == ports.len() {
+            return Ok(());
+        }
+        let message = format!("the program has {} outputs, but there are {outputs} views", ports.len());
+        Err(Error::new(Code::InputMissing, message))
+    }
+
+    fn write(&self, results: &[Tensor], outputs: &mut [TensorViewMut<'_>]) -> Result<()> {
+        for ((view, tensor), port) in outputs.iter().zip(results).zip(self.program.outputs()) {
             view.check(tensor.dtype(), tensor.sizes()).map_err(|e| e.at(place(Side::Output, port)))?;
         }
-        outputs.iter_mut().zip(&results).try_for_each(|(view, tensor)| view.copy_from(tensor))
+        outputs.iter_mut().zip(results).try_for_each(|(view, tensor)| view.copy_from(tensor))
     }
 
     /// Runs a compiled program step by step, so many times; gives for each round the seconds of every step of

@@ -75,7 +75,6 @@ impl<'a> TensorView<'a> {
     }
 
     /// The elements' bytes, if they are row-major and contiguous.
-    #[cfg(all(unix, target_arch = "x86_64"))]
     pub(crate) fn contiguous(&self) -> Option<&'a [u8]> {
         let start = self.layout.offset * self.layout.dtype.bits() / 8;
         let len = self.layout.dtype.bytes_for(self.layout.count)?;
@@ -133,7 +132,6 @@ impl<'a> TensorViewMut<'a> {
     }
 
     /// The elements' bytes, if they are row-major and contiguous.
-    #[cfg(all(unix, target_arch = "x86_64"))]
     pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
         let start = self.layout.offset * self.layout.dtype.bits() / 8;
         let len = self.layout.dtype.bytes_for(self.layout.count)?;

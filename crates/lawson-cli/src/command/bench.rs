@@ -57,7 +57,12 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         Target::Reference => lawson::Target::Reference,
         Target::Cpu => lawson::Target::Cpu,
     };
-    let options = CompileOptions { target, passes: passes(&args.passes)?, team: teams.first().cloned() };
+    let options = CompileOptions {
+        target,
+        passes: passes(&args.passes)?,
+        team: teams.first().cloned(),
+        ..CompileOptions::default()
+    };
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();
@@ -80,7 +85,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     // What a run moves at least: what its steps read and write.
     let bytes = match program.plan() {
         Some(plan) => Some(lawson::kernel::predict::predict_plan(plan, &machine, &bindings, 1)?)
-            .map(|all| all.iter().map(|p| p.bytes()).sum::<f64>()),
+            .map(|all| all.iter().flatten().map(|p| p.bytes()).sum::<f64>()),
         None => None,
     };
     if reporter.json {

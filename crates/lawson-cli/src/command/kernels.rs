@@ -4,20 +4,28 @@
 //! Comes in: a graph before the passes. Goes out: kernels in their text form, under comments that say which steps launch
 //! them, how they were scheduled and what was spilled; the plan; the instructions.
 
+use super::run::operators_json;
 use crate::args::ShowArgs;
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
-use lawson::cpu::{Emitted, Listing, Unsupported, emit, plan};
+use lawson::cpu::{Emitted, Listing, Unsupported, emit, plan_for};
 use lawson::graph::{Bindings, Dim, Graph};
 use lawson::kernel::partition::Refusal;
-use lawson::kernel::{Barrier, Bound, Plan};
+use lawson::kernel::{Action, Again, Barrier, Bound, Plan, Step};
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let (graph, plan) = plan(graph)?;
+    let (graph, plan) = plan_for(graph, args.isa.to_cpu())?;
     let bound = bind(&graph, &plan, args)?;
+    if args.plan_text {
+        let text = plan.to_text(bound.as_ref());
+        return match reporter.json {
+            true => Ok(writeln!(out, "{:#}", json!({ "plan": text }))?),
+            false => Ok(write!(out, "{text}")?),
+        };
+    }
     let code: Vec<std::result::Result<Emitted, Unsupported>> =
         plan.kernels.iter().map(|k| emit(k, Listing::On)).collect();
     if reporter.json {
@@ -99,9 +107,11 @@ fn bind(graph: &Graph, plan: &Plan, args: &ShowArgs) -> Result<Option<Bound>> {
     plan.bind(&bindings).map(Some)
 }
 
-/// The steps that launch a kernel.
-fn launches(plan: &Plan, kernel: usize) -> Vec<usize> {
-    (0..plan.steps.len()).filter(|n| plan.steps[*n].kernel == kernel).collect()
+/// The steps that run a kernel, by number.
+fn launches(plan: &Plan, kernel: usize) -> Vec<(usize, &Step)> {
+    let mut all = Vec::new();
+    plan.visit(&mut |step, _| all.push(step));
+    all.into_iter().enumerate().filter(|(_, s)| s.action.kernel() == Some(kernel)).collect()
 }
 
 fn kernel(
@@ -111,8 +121,8 @@ fn kernel(
     args: &ShowArgs,
     out: &mut dyn Write,
 ) -> Outcome {
-    for step in launches(plan, n) {
-        writeln!(out, "// step {step}: kernel {n}, {}", plan.describe(&plan.steps[step]))?;
+    for (number, step) in launches(plan, n) {
+        writeln!(out, "// step {number}: kernel {n}, {}", plan.describe(step))?;
     }
     match code {
         Ok(e) => {
@@ -159,19 +169,49 @@ fn plan_json(plan: &Plan, bound: Option<&Bound>) -> Json {
         let offset = bound.and_then(|bound| bound.offsets[n]);
         json!({ "name": b.name, "place": b.place_name(), "bytes": bytes, "offset": offset })
     };
-    let steps: Vec<Json> = plan
-        .steps
-        .iter()
-        .map(|s| {
-            let buffers: Vec<u32> = s.buffers.iter().map(|slot| slot.0).collect();
-            json!({ "kernel": s.kernel, "buffers": buffers, "barrier_before": s.barrier == Barrier::Before })
-        })
-        .collect();
     json!({
         "buffers": (0..plan.buffers.len()).map(buffer).collect::<Vec<Json>>(),
-        "steps": steps,
+        "steps": steps_json(&plan.steps),
+        "operators": operators_json(plan.operators()),
         "arena_bytes": bound.map(|b| b.arena),
     })
+}
+
+fn steps_json(steps: &[Step]) -> Json {
+    let one = |s: &Step| {
+        let buffers: Vec<u32> = s.buffers.iter().map(|r| r.slot.0).collect();
+        let mut json = json!({ "buffers": buffers, "barrier_before": s.barrier == Barrier::Before });
+        match &s.action {
+            Action::Launch { kernel } => json["kernel"] = json!(kernel),
+            Action::Evaluate { kernel, why } => {
+                json["evaluated_kernel"] = json!(kernel);
+                json["because"] = json!(why.message());
+            }
+            Action::Interpret(i) => {
+                let operators: Vec<&str> = i.graph.nodes().iter().map(|n| n.op.name()).collect();
+                json["interpreted"] = json!(operators);
+                json["because"] = json!(i.why.message());
+            }
+            Action::Loop(l) => {
+                match &l.again {
+                    Again::Times(n) => json["times"] = dim_json(n),
+                    Again::While { steps, condition } => {
+                        json["condition"] = steps_json(steps);
+                        json["while"] = json!(condition.0);
+                    }
+                }
+                json["body"] = steps_json(&l.body);
+            }
+            Action::Branch(b) => {
+                json["if"] = json!(b.condition.0);
+                json["then"] = steps_json(&b.then);
+                json["otherwise"] = steps_json(&b.otherwise);
+            }
+            Action::Declared { name, .. } => json["declared"] = json!(name),
+        }
+        json
+    };
+    steps.iter().map(one).collect()
 }
 
 fn kernel_json(
@@ -180,7 +220,8 @@ fn kernel_json(
     code: &std::result::Result<Emitted, Unsupported>,
     args: &ShowArgs,
 ) -> Json {
-    let mut report = json!({ "name": plan.kernels[n].name, "steps": launches(plan, n) });
+    let steps: Vec<usize> = launches(plan, n).into_iter().map(|(number, _)| number).collect();
+    let mut report = json!({ "name": plan.kernels[n].name, "steps": steps });
     match code {
         Ok(e) => {
             let [vectors, masks, general] = e.spilled;

@@ -2,10 +2,11 @@
 
 use super::time::{self, Times};
 use super::{exact, passes};
-use crate::args::{RunArgs, Target};
+use crate::args::{Isa, RunArgs, Target};
 use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
 use lawson::graph::{Bindings, interp};
+use lawson::kernel::Operators;
 use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
@@ -27,7 +28,10 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let mut session = program.session();
     session.set_limits(Limits { max_steps: options.max_steps, max_bytes: options.max_bytes });
     let start = Instant::now();
-    let results = session.run_values(&values)?;
+    let results = match args.repeat {
+        None => session.run_values(&values)?,
+        Some(times) => session.run_loop_values(&values, times)?,
+    };
     let first = start.elapsed();
     output::write_files(&names, &results, &destinations)?;
     let times = match args.time {
@@ -41,9 +45,16 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
         if let Some(times) = times {
             report["time"] = times.to_json();
         }
+        if let (Some(operators), Some(isa)) = (program.operators(), program.isa()) {
+            report["isa"] = json!(isa.name());
+            report["operators"] = operators_json(operators);
+        }
         return Ok(writeln!(out, "{report:#}")?);
     }
     print_symbols(&bindings, out)?;
+    if let Some(note) = left_to_host(&program) {
+        writeln!(out, "{note}")?;
+    }
     for (name, value) in names.iter().zip(&results) {
         output::summary(out, name, value)?;
     }
@@ -52,6 +63,13 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
 
 fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
     let passes = passes(&args.passes)?;
+    let isa = match (args.target, args.isa) {
+        (Target::Reference, Some(_)) => {
+            return Err(Error::new(Code::Usage, "the reference target runs no kernels")
+                .help("leave out --isa, or say --target cpu"));
+        }
+        (_, isa) => isa.map(Isa::to_cpu),
+    };
     let (target, team) = match (args.target, args.threads) {
         (Target::Reference, None) => (lawson::Target::Reference, None),
         (Target::Reference, Some(_)) => {
@@ -64,7 +82,24 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
             (lawson::Target::Cpu, Some(team))
         }
     };
-    Ok(CompileOptions { target, passes, team })
+    Ok(CompileOptions { target, passes, team, isa })
+}
+
+/// What was left to the host, if anything was.
+fn left_to_host(program: &Program) -> Option<String> {
+    let (o, isa) = (program.operators()?, program.isa()?);
+    let Operators { machine_code, evaluator, interpreter } = o;
+    (o.on_host() > 0).then(|| {
+        format!(
+            "{isa}: {machine_code} operators as machine code, {evaluator} by the evaluator, {interpreter} by the interpreter"
+        )
+    })
+}
+
+/// How many operators ran in which way, as JSON.
+pub(super) fn operators_json(operators: Operators) -> Json {
+    let Operators { machine_code, evaluator, interpreter } = operators;
+    json!({ "machine_code": machine_code, "evaluator": evaluator, "interpreter": interpreter })
 }
 
 /// Prints the sizes that a run had, if any were open.

@@ -17,7 +17,7 @@ const SHOWN: usize = 16;
 pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let graph = load::graph(&args.file)?.graph;
     check_bound(&graph, &args.bind)?;
-    if args.kernels || args.plan || args.refused || args.dump_asm {
+    if args.kernels || args.plan || args.plan_text || args.refused || args.dump_asm {
         return kernels::run(&graph, args, reporter, out);
     }
     let value_of = |s: &Symbol| args.bind.iter().find(|b| b.symbol == s.name()).map(|b| Dim::from(b.value));

@@ -5,7 +5,7 @@ use crate::report::{Outcome, Reporter};
 use lawson::graph::Bindings;
 use lawson::kernel::machine::Machine;
 use lawson::kernel::predict::{Prediction, predict_plan};
-use lawson::kernel::{Expr, Kernel, Plan};
+use lawson::kernel::{Action, Expr, Kernel, Plan};
 use lawson::machine::{Kept, this_machine};
 use lawson::{Result, Session, Value};
 use serde_json::{Value as Json, json};
@@ -71,10 +71,11 @@ impl Steps {
             (all.get(all.len() / 2).copied().unwrap_or(0.0) - around).max(1e-9)
         };
         let sum: f64 = (0..plan.steps.len()).map(median).sum();
-        let row = |(step, predicted): (usize, Prediction)| {
-            let kernel = plan.steps[step].kernel;
+        // Only plans of launches alone are timed step by step.
+        let row = |(step, predicted): (usize, Option<Prediction>)| {
+            let (predicted, kernel) = (predicted?, launched(plan, step)?);
             let seconds = median(step);
-            Row {
+            Some(Row {
                 step,
                 kernel,
                 what: written(plan, step),
@@ -83,9 +84,9 @@ impl Steps {
                 share: seconds / sum.max(1e-12),
                 predicted,
                 plain: plan.unscheduled[kernel].is_some(),
-            }
+            })
         };
-        Ok(Some(Steps(predictions.into_iter().enumerate().map(row).collect())))
+        Ok(Some(Steps(predictions.into_iter().enumerate().filter_map(row).collect())))
     }
 
     /// How far predictions are off, as a factor: the geometric mean over all steps.
@@ -177,15 +178,22 @@ fn around(machine: &Machine, threads: usize) -> f64 {
     looks[looks.len() / 2] + if threads > 1 { machine.rates.barrier } else { 0.0 }
 }
 
+/// The kernel that a step launches.
+fn launched(plan: &Plan, step: usize) -> Option<usize> {
+    match plan.steps[step].action {
+        Action::Launch { kernel } => Some(kernel),
+        _ => None,
+    }
+}
+
 /// The names of the buffers that a step writes.
 fn written(plan: &Plan, step: usize) -> String {
-    let step = &plan.steps[step];
-    let kernel = &plan.kernels[step.kernel];
+    let Some(kernel) = launched(plan, step).map(|k| &plan.kernels[k]) else { return String::new() };
     let names = kernel
         .arguments()
-        .zip(&step.buffers)
+        .zip(&plan.steps[step].buffers)
         .filter(|(b, _)| matches!(kernel.buffer(*b).role, lawson::kernel::Role::Output));
-    names.map(|(_, slot)| plan.buffers[slot.0 as usize].name.as_str()).collect::<Vec<_>>().join(", ")
+    names.map(|(_, r)| plan.buffers[r.slot.0 as usize].name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The operators that a kernel computes, each once, in the order of its expressions.

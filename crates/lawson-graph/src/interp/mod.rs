@@ -34,6 +34,7 @@ pub use element::Element;
 pub use host::{HostFunction, HostFunctions};
 pub use signature::{bind, bind_sizes};
 
+use crate::dim::Bindings;
 use crate::error::{Code, Error, Result};
 use crate::graph::Graph;
 use crate::tensor::Value;
@@ -84,6 +85,26 @@ pub fn run(graph: &Graph, inputs: &[Value], options: &Options) -> Result<Vec<Val
     graph.verify()?;
     let exchange = Exchange::new(1);
     participate::<Plain>(graph, inputs, options, Pool::new(options.max_bytes), &exchange, 0)
+}
+
+/// Runs a graph whose symbols have their values already: it may use symbols that none of its inputs determines, as a part of
+/// another graph does. The graph is not verified here. Symbols that it defines are left in `bindings`.
+pub fn run_bound(
+    graph: &Graph,
+    inputs: &[Value],
+    bindings: &mut Bindings,
+    options: &Options,
+) -> Result<Vec<Value>> {
+    let exchange = Exchange::new(1);
+    let pool = Pool::new(options.max_bytes);
+    let mut machine = Machine::<Plain>::new(options, pool, std::mem::take(bindings), &exchange, 0);
+    let run = |machine: &mut Machine<'_, Plain>| {
+        let items = inputs.iter().map(|v| Item::decode(machine, v)).collect::<Result<_>>()?;
+        machine.run(graph, items)?.iter().map(Item::encode).collect()
+    };
+    let results = run(&mut machine);
+    *bindings = machine.bindings;
+    results
 }
 
 /// Runs a graph as several participants at once, each with its own inputs; every collective is between all of them.

@@ -8,7 +8,7 @@ use crate::name::unescape;
 use std::borrow::Cow;
 
 /// Where reading has come to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     /// The text.
     pub source: Source<'a>,

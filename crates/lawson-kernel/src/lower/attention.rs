@@ -5,8 +5,8 @@
 //! That is the same as the composite's decomposition up to rounding, by `e^(s - m') = e^(s - m) · e^(m - m')`; it is a
 //! rewrite of this name and not something that fusion finds.
 //!
-//! Queries lie transposed in scratch and are scaled there, so that the scores of a block are `[keys, queries]` and every loop over
-//! queries reads neighbours. Under a causal mask, blocks of keys that no query of the block sees are not visited, and only blocks
+//! Queries lie transposed in scratch, so that the scores of a block are `[keys, queries]` and every loop over
+//! queries reads neighbours. Scores are scaled, not queries: a tiny query that becomes 0 by its scale would meet infinite keys as NaN. Under a causal mask, blocks of keys that no query of the block sees are not visited, and only blocks
 //! on the diagonal compare positions; so what stands in the values of keys that are not visited, infinities and NaN included, does not
 //! reach the result, where the decomposition multiplies it by 0.
 
@@ -39,6 +39,8 @@ enum Diagonal {
 struct Emit {
     k: Kernel,
     dtype: DType,
+    /// The factor on scores.
+    scale: ExprId,
     causal: Option<Index>,
     blocks: Blocks,
     keys: Dim,
@@ -123,8 +125,10 @@ pub fn attention(graph: &Graph, node: NodeId, blocks: Blocks) -> Result<Lowered,
     }
     let key_at = [Index::axis(batch), Index::axis(head).floor_div(group)];
     let query_at = [Index::axis(batch), Index::axis(head)];
+    let one = k.constant(Scalar::float(wide, 1.0));
     let mut emit = Emit {
         dtype: wide,
+        scale: one,
         causal: offset.map(Index::constant),
         blocks,
         keys,
@@ -148,7 +152,8 @@ pub fn attention(graph: &Graph, node: NodeId, blocks: Blocks) -> Result<Lowered,
         Some(scale) => emit.k.constant(Scalar::float(wide, scale)),
         None => emit.inverse_root(),
     };
-    let mut body = emit.begin(inputs[0], &query_at, scale);
+    emit.scale = scale;
+    let mut body = emit.begin(inputs[0], &query_at);
     body.extend(emit.key_blocks(&queries));
     body.push(emit.end(output, &query_at));
     let Emit { mut k, .. } = emit;
@@ -190,14 +195,13 @@ impl Emit {
         self.k.add(Expr::Select(infinite, zero, m))
     }
 
-    /// Queries scaled and transposed; nothing summed yet.
-    fn begin(&mut self, query: BufferId, at: &[Index; 2], scale: ExprId) -> Vec<Node> {
+    /// Queries transposed; nothing summed yet.
+    fn begin(&mut self, query: BufferId, at: &[Index; 2]) -> Vec<Node> {
         let [q, d] = ["q", "d"].map(|n| self.k.add_axis(n));
         let index = vec![at[0].clone(), at[1].clone(), self.first.clone() + q, Index::axis(d)];
         let x = self.k.load(query, index);
         let x = self.wide(x);
-        let scaled = self.k.product(x, scale);
-        let put = store(self.query_t, vec![Index::axis(d), Index::axis(q)], scaled);
+        let put = store(self.query_t, vec![Index::axis(d), Index::axis(q)], x);
         let transposed = for_each(q, self.count.clone(), vec![for_each(d, self.depth.clone(), vec![put])]);
 
         let [q, o] = ["q", "d"].map(|n| self.k.add_axis(n));
@@ -242,7 +246,7 @@ impl Emit {
         loop_of(block, begin, end, width, Kind::Serial, body)
     }
 
-    /// `p[t, q] = k[t]·q + mask`.
+    /// `p[t, q] = scale·(k[t]·q) + mask`.
     fn scores_of(&mut self, block: Index, last: Index, diagonal: Diagonal) -> Node {
         let [t, q, d] = ["t", "q", "d"].map(|n| self.k.add_axis(n));
         let zero = self.number(0.0);
@@ -254,7 +258,8 @@ impl Emit {
         let state = self.k.state(acc);
         let next = self.k.add(Expr::Fma(key, query, state));
         let sum = accumulate(acc, vec![for_each(d, self.depth.clone(), vec![step(acc, next)])]);
-        let mut score = self.k.result(acc);
+        let sum_of_products = self.k.result(acc);
+        let mut score = self.k.product(sum_of_products, self.scale);
         let hidden = self.number(f64::NEG_INFINITY);
         if let Some((mask, ty, at)) = self.mask.clone() {
             let whole = [at[0].clone(), at[1].clone(), self.first.clone() + q, Index::axis(t)];

@@ -42,8 +42,10 @@ struct Members {
     is_alone: bool,
     /// Whether it only moves elements.
     is_view: bool,
-    /// The least and greatest number of its nodes.
-    span: (usize, usize),
+    /// Its first node: of two candidates that gain as much, the one first in the graph is taken.
+    first: usize,
+    /// Its place in an order of groups in which each follows those that it needs.
+    rank: usize,
     /// How often it was joined; candidates of an earlier state are void.
     version: u32,
 }
@@ -106,9 +108,10 @@ impl<'g> Groups<'g> {
             inputs: self.flow.sources[n.index()].clone(),
             outputs: node.outputs.iter().copied().filter(|v| self.is_needed(*v, &[])).collect(),
             computing: self.costs.computing[n.index()],
-            is_alone: !crate::lower::takes(&node.op),
+            is_alone: !crate::lower::takes(&node.op) || self.flow.host[n.index()].is_some(),
             is_view: matches!(node.op, Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)),
-            span: (n.index(), n.index()),
+            first: n.index(),
+            rank: self.members.len(),
             ..Members::default()
         };
         match node.op {
@@ -162,7 +165,8 @@ impl<'g> Groups<'g> {
             steps: x.steps + y.steps,
             is_alone: x.is_alone || y.is_alone,
             is_view: x.is_view && y.is_view,
-            span: (x.span.0.min(y.span.0), x.span.1.max(y.span.1)),
+            first: x.first.min(y.first),
+            rank: y.rank,
             version: x.version.max(y.version) + 1,
         }
     }
@@ -206,11 +210,9 @@ impl<'g> Groups<'g> {
             if !current(a, c.versions.0) || !current(b, c.versions.1) {
                 continue;
             }
-            if !self.is_convex(a, b) {
-                continue;
-            }
+            let Some(between) = self.between(a, b) else { continue };
             match self.may_lower(a, b) {
-                Ok(lowered) => self.join(a, b, lowered),
+                Ok(lowered) => self.join(a, b, &between, lowered),
                 Err(why) => {
                     self.refused.insert((a, b), why);
                 }
@@ -252,7 +254,7 @@ impl<'g> Groups<'g> {
             let (x, y) = (&self.members[a], &self.members[b]);
             self.heap.push(Candidate {
                 gain: (saved * 1e12) as u64,
-                place: Reverse((x.span.0, y.span.0)),
+                place: Reverse((x.first, y.first)),
                 pair: (a, b),
                 versions: (x.version, y.version),
             });
@@ -346,32 +348,66 @@ impl<'g> Groups<'g> {
         lower_with(self.graph, &group, &Options { orders: Some(self.orders), ..Options::default() })
     }
 
-    /// Whether no path from one group to the other leaves the two: then, joined, they do not wait for a group that waits for them.
-    fn is_convex(&self, a: usize, b: usize) -> bool {
-        let first = self.members[a].span.0.min(self.members[b].span.0);
-        let mut seen: HashSet<usize> = HashSet::new();
-        let mut open: Vec<usize> = Vec::new();
-        for (from, to) in [(a, b), (b, a)] {
-            let direct = self.members[to].inputs.iter().filter_map(|v| self.producer(*v));
-            open.extend(direct.filter(|g| *g != from && *g != to));
-        }
+    /// The groups that a group must follow.
+    fn before(&self, g: usize) -> impl Iterator<Item = usize> + '_ {
+        let members = &self.members[g];
+        let needed = members.nodes.iter().flat_map(|n| &self.flow.needs[n.index()]);
+        let needed = needed.filter_map(|n| self.of[n.index()]);
+        members.inputs.iter().filter_map(|v| self.producer(*v)).chain(needed)
+    }
+
+    /// The groups that must follow a group.
+    fn after(&self, g: usize) -> impl Iterator<Item = usize> + '_ {
+        let members = &self.members[g];
+        let readers = members.outputs.iter().flat_map(|v| &self.flow.readers[v.index()]);
+        let needing = members.nodes.iter().flat_map(|n| &self.flow.needed_by[n.index()]);
+        readers.chain(needing).filter_map(|n| self.of[n.index()])
+    }
+
+    /// The groups between two in the order of ranks that the later one needs, and those that need the earlier one. `None` if
+    /// there is a path from one of the two to the other besides the direct one: joined, they would wait for a group that waits for them.
+    fn between(&self, a: usize, b: usize) -> Option<Between> {
+        let rank = |g: usize| self.members[g].rank;
+        let (early, late) = if rank(a) < rank(b) { (a, b) } else { (b, a) };
+        let mut seen = HashSet::from([early, late]);
+        let mut needed: Vec<usize> = Vec::new();
+        let mut open: Vec<usize> = self.before(late).filter(|g| *g != early).collect();
         while let Some(g) = open.pop() {
-            if g == a || g == b {
-                return false;
+            if rank(g) < rank(early) || !seen.insert(g) {
+                continue;
             }
-            // A group that ends before the two begin needs neither.
-            if self.members[g].span.1 >= first && seen.insert(g) {
-                open.extend(
-                    self.members[g].inputs.iter().filter_map(|v| self.producer(*v)).filter(|h| *h != g),
-                );
+            for h in self.before(g) {
+                if h == early {
+                    return None;
+                }
+                open.push(h);
+            }
+            needed.push(g);
+        }
+        let mut needing: Vec<usize> = Vec::new();
+        let mut open: Vec<usize> = self.after(early).collect();
+        while let Some(g) = open.pop() {
+            if rank(g) < rank(late) && seen.insert(g) {
+                needing.push(g);
+                open.extend(self.after(g));
             }
         }
-        true
+        needed.sort_unstable_by_key(|g| rank(*g));
+        needing.sort_unstable_by_key(|g| rank(*g));
+        Some(Between { needed, needing })
     }
 
     /// The second group takes the first in.
-    fn join(&mut self, a: usize, b: usize, lowered: Option<Lowered>) {
+    fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Lowered>) {
         let mut joined = self.joined(a, b);
+        // What the two need comes before them, what needs them after; all others keep their ranks.
+        let Between { needed, needing } = between;
+        let mut ranks: Vec<usize> =
+            needed.iter().chain(needing).chain(&[a, b]).map(|g| self.members[*g].rank).collect();
+        ranks.sort_unstable();
+        joined.rank = ranks[needed.len()];
+        needed.iter().zip(&ranks).for_each(|(g, r)| self.members[*g].rank = *r);
+        needing.iter().rev().zip(ranks.iter().rev()).for_each(|(g, r)| self.members[*g].rank = *r);
         let gone = std::mem::take(&mut self.members[a]);
         gone.nodes.iter().for_each(|n| self.of[n.index()] = Some(b));
         joined.nodes = std::mem::take(&mut self.members[b].nodes);
@@ -390,61 +426,42 @@ impl<'g> Groups<'g> {
         self.find_candidates(b, Found::BothWays);
     }
 
-    /// The groups with their kernels, each after those whose results it reads.
-    pub(super) fn finish(mut self) -> lawson_graph::Result<Partition> {
-        let mut parts = Vec::new();
-        let mut done = vec![false; self.members.len()];
-        let mut open: Vec<usize> =
+    /// The groups with their kernels, each after those that it needs.
+    pub(super) fn finish(mut self) -> Partition {
+        let mut groups: Vec<usize> =
             (0..self.members.len()).filter(|g| !self.members[*g].nodes.is_empty()).collect();
-        open.sort_by_key(|g| self.members[*g].span.1);
-        let refused = open.iter().flat_map(|g| self.refusals(*g)).collect();
-        while !open.is_empty() {
-            let before = open.len();
-            let mut still = Vec::new();
-            for g in open {
-                let ready = |v: &ValueId| self.producer(*v).is_none_or(|p| done[p]);
-                if !self.members[g].inputs.iter().all(ready) {
-                    still.push(g);
-                    continue;
-                }
-                parts.extend(self.parts_of(g)?);
-                done[g] = true;
-            }
-            open = still;
-            if open.len() == before {
-                return Err(lawson_graph::Error::internal("groups that wait for each other"));
-            }
-        }
-        Ok(Partition { parts, refused })
+        groups.sort_by_key(|g| self.members[*g].rank);
+        let refused = groups.iter().flat_map(|g| self.refusals(*g)).collect();
+        let parts = groups.into_iter().flat_map(|g| self.parts_of(g)).collect();
+        Partition { parts, refused }
     }
 
-    /// The kernel of a group; if lowering refuses it after all, kernels of its nodes.
-    fn parts_of(&mut self, g: usize) -> lawson_graph::Result<Vec<Part>> {
+    /// The kernel of a group; if lowering refuses it after all, those of its nodes.
+    fn parts_of(&mut self, g: usize) -> Vec<Part> {
         let Members { nodes, outputs, .. } = self.members[g].clone();
-        let whole = Group { nodes: self.flow.with_free(self.graph, &nodes), outputs };
-        if let Some(lowered) = self.lowered.remove(&g) {
-            return Ok(vec![Part { group: whole, lowered }]);
+        let known = self.lowered.remove(&g);
+        let whole = self.part(&nodes, outputs, known);
+        if whole.lowered.is_ok() || nodes.len() == 1 {
+            return vec![whole];
         }
-        if let [n] = nodes.as_slice()
-            && self.graph.node(*n).op.is_composite()
-        {
-            return Ok(vec![Part { lowered: attention(self.graph, *n, ATTENTION)?, group: whole }]);
-        }
-        match self.lower(&nodes, &whole.outputs) {
-            Ok(lowered) => Ok(vec![Part { group: whole, lowered }]),
-            Err(refused) if nodes.len() == 1 => Err(refused.into()),
-            Err(_) => {
-                let mut nodes = nodes;
-                nodes.sort();
-                let mut parts = Vec::new();
-                for n in nodes {
-                    let outputs = self.graph.node(n).outputs.clone();
-                    let group = Group { nodes: self.flow.with_free(self.graph, &[n]), outputs };
-                    parts.push(Part { lowered: self.lower(&[n], &group.outputs)?, group });
-                }
-                Ok(parts)
+        let mut nodes = nodes;
+        nodes.sort();
+        let alone = |n: &NodeId| self.part(&[*n], self.graph.node(*n).outputs.clone(), None);
+        nodes.iter().map(alone).collect()
+    }
+
+    fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Lowered>) -> Part {
+        let refused = nodes.iter().find_map(|n| self.flow.host[n.index()].clone());
+        let lowered = match (known, refused, nodes) {
+            (Some(lowered), ..) => Ok(lowered),
+            (None, Some(refused), _) => Err(refused),
+            (None, None, [n]) if self.graph.node(*n).op.is_composite() => {
+                attention(self.graph, *n, ATTENTION)
             }
-        }
+            _ => self.lower(nodes, &outputs),
+        };
+        let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
+        Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into) }
     }
 
     /// Why a group is apart from those whose results it reads.
@@ -470,6 +487,14 @@ impl<'g> Groups<'g> {
         }
         refusals
     }
+}
+
+/// What lies between two groups in the order of ranks.
+struct Between {
+    /// What the later one needs.
+    needed: Vec<usize>,
+    /// What needs the earlier one.
+    needing: Vec<usize>,
 }
 
 /// Which candidates of a group are looked for.

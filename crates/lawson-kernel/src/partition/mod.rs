@@ -23,8 +23,10 @@ use lawson_graph::{Graph, ValueId};
 pub struct Part {
     /// The nodes.
     pub group: Group,
-    /// The kernel, not yet scheduled.
-    pub lowered: Lowered,
+    /// How many of them are there for this part alone, and not free to others as well.
+    pub operators: usize,
+    /// The kernel, not yet scheduled; or why none computes the group, which then has one node besides those that are free.
+    pub lowered: lawson_graph::Result<Lowered>,
 }
 
 /// The groups of a graph.
@@ -51,8 +53,8 @@ pub struct Refusal {
     pub together: f64,
 }
 
-/// The groups of a graph, for values that lie in these orders. Of composites only `attention` is taken.
-pub fn partition(graph: &Graph, orders: &Orders, machine: &Machine) -> lawson_graph::Result<Partition> {
+/// The groups of a graph, for values that lie in these orders. Of composites only `attention` becomes a kernel.
+pub fn partition(graph: &Graph, orders: &Orders, machine: &Machine) -> Partition {
     let mut groups = join::Groups::new(graph, orders, machine);
     groups.join_all();
     groups.finish()

@@ -1,6 +1,9 @@
 //! What a graph asks of its partition: who reads what, which nodes need no group, and that no group waits for itself.
 
+use crate::group::Refused;
+use crate::host::{needs, refusals};
 use crate::lower::takes;
+use lawson_graph::op::Effect;
 use lawson_graph::{Def, Graph, Node, NodeId, Op, ValueId};
 
 /// Who computes and who reads each value, with what is free looked through.
@@ -12,6 +15,12 @@ pub(super) struct Flow {
     pub(super) free: Vec<bool>,
     /// Values that the graph returns.
     pub(super) returned: Vec<bool>,
+    /// Why a node is left to the host, whatever lowering says of it.
+    pub(super) host: Vec<Option<Refused>>,
+    /// For each node, the nodes that it must follow besides those that compute its operands.
+    pub(super) needs: Vec<Vec<NodeId>>,
+    /// The same the other way round.
+    pub(super) needed_by: Vec<Vec<NodeId>>,
     /// For each node, the values that it reads from memory.
     pub(super) sources: Vec<Vec<ValueId>>,
     /// For each value, the nodes that read it from memory.
@@ -24,22 +33,32 @@ impl Flow {
             live: vec![false; graph.nodes().len()],
             free: vec![false; graph.nodes().len()],
             returned: vec![false; graph.values().len()],
+            host: refusals(graph),
+            needs: needs(graph),
+            needed_by: vec![Vec::new(); graph.nodes().len()],
             sources: vec![Vec::new(); graph.nodes().len()],
             readers: vec![Vec::new(); graph.values().len()],
         };
         flow.mark_live(graph);
+        for n in graph.node_ids() {
+            for m in &flow.needs[n.index()] {
+                flow.needed_by[m.index()].push(n);
+            }
+        }
         graph.outputs().iter().for_each(|o| flow.returned[o.value.index()] = true);
         // A view is free if every reader is computed by loops, which then index through it.
         let mut looped = vec![true; graph.values().len()];
-        for node in graph.nodes() {
-            if !takes(&node.op) {
+        for n in graph.node_ids() {
+            let node = graph.node(n);
+            if !takes(&node.op) || flow.host[n.index()].is_some() {
                 node.inputs.iter().for_each(|v| looped[v.index()] = false);
             }
         }
         for n in graph.node_ids() {
             let node = graph.node(n);
             let kept = |v: &ValueId| flow.returned[v.index()] || !looped[v.index()];
-            flow.free[n.index()] = is_free(node) && !node.outputs.iter().any(kept);
+            let by_loops = flow.host[n.index()].is_none();
+            flow.free[n.index()] = by_loops && is_free(node) && !node.outputs.iter().any(kept);
         }
         // A view of a view is read by whoever must have it in memory.
         for n in graph.node_ids() {
@@ -61,13 +80,19 @@ impl Flow {
         flow
     }
 
+    /// The nodes that some output needs, and those that do something else.
     fn mark_live(&mut self, graph: &Graph) {
-        let mut open: Vec<ValueId> = graph.outputs().iter().map(|o| o.value).collect();
-        while let Some(v) = open.pop() {
-            if let Def::Node(n, _) = graph.value(v).def
-                && !std::mem::replace(&mut self.live[n.index()], true)
-            {
-                open.extend(&graph.node(n).inputs);
+        let effectful = graph.node_ids().filter(|n| graph.node(*n).op.effect() == Effect::Effectful);
+        let mut open: Vec<NodeId> = effectful.collect();
+        let defining = |v: &ValueId| match graph.value(*v).def {
+            Def::Node(n, _) => Some(n),
+            Def::Input(_) => None,
+        };
+        open.extend(graph.outputs().iter().filter_map(|o| defining(&o.value)));
+        while let Some(n) = open.pop() {
+            if !std::mem::replace(&mut self.live[n.index()], true) {
+                open.extend(graph.node(n).inputs.iter().filter_map(defining));
+                open.extend(&self.needs[n.index()]);
             }
         }
     }

@@ -2,21 +2,26 @@
 
 use super::{Form, Prediction, Setting, predict};
 use crate::machine::Machine;
-use crate::plan::{Barrier, Bound, Plan, Slot};
+use crate::plan::{Action, Barrier, Bound, Plan, Slot};
 use lawson_graph::{Bindings, Result};
 
-/// Predicts every step of a plan, for runs that follow each other: what a run leaves in the caches, the next finds there.
+/// Predicts every step of a plan that launches a kernel, for runs that follow each other: what a run leaves in the caches, the next
+/// finds there. Of loops, branches and what is left to the host, nothing is said.
 pub fn predict_plan(
     plan: &Plan,
     machine: &Machine,
     bindings: &Bindings,
     threads: usize,
-) -> Result<Vec<Prediction>> {
+) -> Result<Vec<Option<Prediction>>> {
     let bound = plan.bind(bindings)?;
     let enough = 2.0 * machine.l3 as f64;
     let mut predictions = Vec::with_capacity(plan.steps.len());
     for (n, step) in plan.steps.iter().enumerate() {
-        let since: Vec<f64> = step.buffers.iter().map(|s| since(plan, &bound, n, *s, enough)).collect();
+        let Action::Launch { kernel } = step.action else {
+            predictions.push(None);
+            continue;
+        };
+        let since: Vec<f64> = step.buffers.iter().map(|r| since(plan, &bound, n, r.slot, enough)).collect();
         let setting = Setting {
             machine,
             bindings,
@@ -25,7 +30,7 @@ pub fn predict_plan(
             since: &since,
             waits: step.barrier == Barrier::Before,
         };
-        predictions.push(predict(&plan.kernels[step.kernel], &setting)?);
+        predictions.push(Some(predict(&plan.kernels[kernel], &setting)?));
     }
     Ok(predictions)
 }
@@ -40,15 +45,17 @@ fn since(plan: &Plan, bound: &Bound, step: usize, slot: Slot, enough: f64) -> f6
     let count = plan.steps.len();
     for back in 1..=count {
         let before = &plan.steps[(step + count - back) % count];
-        for s in before.buffers.iter().filter(|s| !seen.contains(s)).copied().collect::<Vec<Slot>>() {
-            seen.push(s);
-            bytes += size(s) as f64;
+        for s in before.buffers.iter().map(|r| r.slot) {
+            if !seen.contains(&s) {
+                seen.push(s);
+                bytes += size(s) as f64;
+            }
         }
-        let touches = |s: &Slot| match (place(*s), place(slot)) {
+        let touches = |s: Slot| match (place(s), place(slot)) {
             (Some((a, b)), Some((c, d))) => a < d && c < b,
-            _ => *s == slot,
+            _ => s == slot,
         };
-        if before.buffers.iter().any(touches) || bytes > enough {
+        if before.buffers.iter().any(|r| touches(r.slot)) || bytes > enough {
             break;
         }
     }

@@ -48,6 +48,8 @@ mod index;
 mod parse;
 mod print;
 
+pub(crate) use parse::kernel_in;
+
 use crate::tree::Kernel;
 use lawson_graph::Result;
 use lawson_graph::syntax::Source;

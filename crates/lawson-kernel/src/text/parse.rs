@@ -29,10 +29,21 @@ pub(super) struct Parser<'a> {
     accs: HashMap<String, AccId>,
 }
 
+/// Reads a kernel that stands in another text; gives what follows it.
+pub(crate) fn kernel_in(cursor: Cursor<'_>) -> Result<(Kernel, Cursor<'_>)> {
+    let mut parser = Parser::at(cursor);
+    parser.block()?;
+    Ok((parser.kernel, parser.cursor))
+}
+
 impl<'a> Parser<'a> {
     pub(super) fn new(source: Source<'a>) -> Parser<'a> {
+        Parser::at(Cursor::new(source))
+    }
+
+    fn at(cursor: Cursor<'a>) -> Parser<'a> {
         Parser {
-            cursor: Cursor::new(source),
+            cursor,
             kernel: Kernel::new("", Facts::new()),
             declared: Declared::default(),
             lets: HashMap::new(),
@@ -44,6 +55,15 @@ impl<'a> Parser<'a> {
     /// The whole text.
     pub(super) fn file(mut self) -> Result<Kernel> {
         self.version()?;
+        self.block()?;
+        if self.cursor.peek() != TokenKind::End {
+            return Err(self.cursor.expected("the end of the text"));
+        }
+        Ok(self.kernel)
+    }
+
+    /// From the word `kernel` to the closing brace.
+    fn block(&mut self) -> Result<()> {
         self.word("kernel")?;
         let (name, _) = self.cursor.at_name("the name of the kernel, such as `@matmul`")?;
         self.kernel.name = name.into_owned();
@@ -60,16 +80,13 @@ impl<'a> Parser<'a> {
                 self.statement(&mut body, 0)?;
             }
         }
-        if self.cursor.peek() != TokenKind::End {
-            return Err(self.cursor.expected("the end of the text"));
-        }
         if let Some((name, _)) =
             self.accs.iter().find(|(_, id)| self.kernel.accs[id.0 as usize].state.is_empty())
         {
             return Err(self.cursor.error(format!("accumulator `{name}` has no state")));
         }
         self.kernel.body = body;
-        Ok(self.kernel)
+        Ok(())
     }
 
     fn version(&mut self) -> Result<()> {
@@ -103,10 +120,10 @@ impl<'a> Parser<'a> {
 
     /// Gives every accumulator that will be declared its id.
     fn find_accs(&mut self) {
-        let rest = Source { text: self.cursor.source.text, file: None };
-        let mut ahead = Cursor::new(rest);
+        let mut ahead = self.cursor.clone();
+        let mut depth = 0usize;
         while ahead.peek() != TokenKind::End {
-            if ahead.span().start >= self.cursor.span().start && ahead.eat_word("acc") {
+            if ahead.eat_word("acc") {
                 if let Ok((name, _)) = ahead.name("a name")
                     && ahead.at(":")
                     && !self.accs.contains_key(name.as_ref())
@@ -115,8 +132,13 @@ impl<'a> Parser<'a> {
                     let name = name.into_owned();
                     self.kernel.accs.push(Accumulator { name, state: Vec::new(), merge: Vec::new() });
                 }
-            } else {
-                ahead.advance();
+                continue;
+            }
+            match ahead.advance().kind {
+                TokenKind::Sign("{") => depth += 1,
+                TokenKind::Sign("}") if depth == 0 => return,
+                TokenKind::Sign("}") => depth -= 1,
+                _ => {}
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::buffer::Role;
 use crate::expr::{Expr, ExprId};
 use crate::index::{Atom, Index};
 use crate::range::{Scope, Side};
-use crate::tree::{AxisId, For, Node};
+use crate::tree::{AxisId, For, Kernel, Node};
 use lawson_graph::Dim;
 use std::collections::{HashMap, HashSet};
 
@@ -57,8 +57,7 @@ pub(crate) fn conflict(
     private: &dyn Fn(BufferId) -> bool,
 ) -> Option<BufferId> {
     let kernel = scope.kernel();
-    let extent = scope.simplify(&(kernel.resolve(&f.end) - kernel.resolve(&f.begin)));
-    if scope.interval(&extent).1.is_some_and(|e| e <= f.step) {
+    if is_single(scope, f) {
         return None;
     }
     let left = scope.enter(f);
@@ -79,6 +78,55 @@ pub(crate) fn conflict(
         };
         all.iter().find(meets).map(|_| a.buffer)
     })
+}
+
+/// Whether a kernel stores every element of a buffer at most once, as far as that can be shown.
+pub(crate) fn stores_once(kernel: &Kernel, buffer: BufferId) -> bool {
+    once(&mut Scope::new(kernel), &kernel.body, buffer)
+}
+
+fn once(scope: &mut Scope<'_>, nodes: &[Node], buffer: BufferId) -> bool {
+    // What stands one after another stores to different elements.
+    let depth = scope.depth();
+    let mut before: Vec<Access> = Vec::new();
+    for node in nodes {
+        let mut gather = Gather { axis: AxisId(u32::MAX), depth, inside: Vec::new(), accesses: Vec::new() };
+        gather.nodes(scope, std::slice::from_ref(node));
+        let mine: Vec<Access> =
+            gather.accesses.into_iter().filter(|a| a.writes && a.buffer == buffer).collect();
+        let mut pairs = before.iter().flat_map(|a| mine.iter().map(move |b| (a, b)));
+        if pairs.any(|(a, b)| !below(scope, a, b) && !below(scope, b, a)) {
+            return false;
+        }
+        let stores = !mine.is_empty();
+        before.extend(mine);
+        let inside = match node {
+            Node::For(f) if stores => {
+                let left = scope.enter(f);
+                let mut gather = Gather { axis: f.axis, depth, inside: Vec::new(), accesses: Vec::new() };
+                gather.nodes(scope, &f.body);
+                let all: Vec<Access> =
+                    gather.accesses.into_iter().filter(|a| a.writes && a.buffer == buffer).collect();
+                let inside = once(scope, &f.body, buffer);
+                scope.leave(left);
+                let single = is_single(scope, f);
+                inside && (single || all.iter().all(|a| all.iter().all(|b| apart(a, b, f.step))))
+            }
+            Node::Accumulate { body, .. } if stores => once(scope, body, buffer),
+            _ => true,
+        };
+        if !inside {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a loop is known to have at most one iteration.
+fn is_single(scope: &Scope<'_>, f: &For) -> bool {
+    let kernel = scope.kernel();
+    let extent = scope.simplify(&(kernel.resolve(&f.end) - kernel.resolve(&f.begin)));
+    scope.interval(&extent).1.is_some_and(|e| e <= f.step)
 }
 
 /// Whether two accesses in different iterations touch different elements.

@@ -29,7 +29,7 @@ mod conflict;
 mod layout;
 mod tree;
 
-pub(crate) use conflict::conflict;
+pub(crate) use conflict::{conflict, stores_once};
 
 use crate::tree::Kernel;
 use lawson_graph::{Code, Error, Place, Result};

@@ -1,26 +1,20 @@
 //! The CPU target, for those who look inside: what [`crate::Target::Cpu`] makes of kernels, and memory that suits its runs.
 //!
-//! [`plan`] gives what a graph is compiled to, also on machines that could not run it; [`emit`] turns each kernel of a plan
-//! into machine code; [`machine`] describes this processor. `native.rs` compiles and runs whole programs; elsewhere than on x86-64 under Unix, `absent.rs`
-//! refuses them.
+//! [`plan`] gives what a graph is compiled to, also on machines that could not run it as machine code; [`emit`] turns each kernel of a
+//! plan into machine code; [`machine`] describes this processor. `program.rs` compiles and runs whole programs.
 
-#[cfg(not(all(unix, target_arch = "x86_64")))]
-mod absent;
-#[cfg(all(unix, target_arch = "x86_64"))]
-mod native;
+mod program;
 
-#[cfg(not(all(unix, target_arch = "x86_64")))]
-pub(crate) use absent::{CpuProgram, CpuSession, Unpacked};
-#[cfg(all(unix, target_arch = "x86_64"))]
-pub(crate) use native::{CpuProgram, CpuSession, Unpacked};
+pub(crate) use program::{CpuProgram, CpuSession, Times, Unpacked};
 
 pub use lawson_cpu::host::{machine, missing_feature};
 pub use lawson_cpu::memory::Memory;
-pub use lawson_cpu::{Emitted, Listing, Unsupported, emit};
+pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 
 use crate::program::CompileTimes;
-use lawson_graph::{Code, Error, Graph, Result};
-use lawson_kernel::Plan;
+use lawson_cpu::executable::leave_to_evaluator;
+use lawson_graph::{Graph, Result};
+use lawson_kernel::{Operators, Plan};
 use lawson_opt::Pipeline;
 
 /// Composites that the kernel level lowers as they are, where it can.
@@ -35,35 +29,41 @@ const KEPT: &[&str] = &["attention"];
 /// # Ok::<(), lawson::Error>(())
 /// ```
 pub fn plan(graph: &Graph) -> Result<(Graph, Plan)> {
-    standard(graph, &mut CompileTimes::default(), |graph, _| {
-        let plan = lawson_kernel::compile::compile(graph, &machine())?;
-        // As for a program: a composite whose kernel has no code is decomposed.
-        if has_composites(graph) {
-            for kernel in &plan.kernels {
-                emit(kernel, Listing::Off).map_err(|e| Error::new(Code::NotLowered, e.to_string()))?;
-            }
-        }
+    plan_for(graph, Isa::Avx512)
+}
+
+/// The same, for kernels that are run in this way.
+pub fn plan_for(graph: &Graph, isa: Isa) -> Result<(Graph, Plan)> {
+    let make = |graph: &Graph, _: &mut CompileTimes| {
+        let mut plan = lawson_kernel::compile::compile(graph, &machine())?;
+        leave_to_evaluator(&mut plan, isa);
         Ok(plan)
-    })
+    };
+    standard(graph, isa, &mut CompileTimes::default(), make, |plan| plan.operators())
 }
 
 /// The graph after the standard passes, and what is made of it. Composites of [`KEPT`] become kernels of their own; if one
-/// of them cannot, all are decomposed.
+/// of them would be left to the host, all are decomposed.
 fn standard<T>(
     graph: &Graph,
+    isa: Isa,
     times: &mut CompileTimes,
     make: impl Fn(&Graph, &mut CompileTimes) -> Result<T>,
+    operators: impl Fn(&T) -> Operators,
 ) -> Result<(Graph, T)> {
     let kept = times.passes(|| Pipeline::keeping(KEPT).run(graph))?;
-    match make(&kept, times) {
-        Ok(made) => Ok((kept, made)),
-        Err(e) if has_composites(&kept) && e.code() == Code::NotLowered => {
-            let graph = times.passes(|| Pipeline::standard().run(&kept))?;
-            let made = make(&graph, times)?;
-            Ok((graph, made))
-        }
-        Err(e) => Err(e),
+    let made = make(&kept, times)?;
+    let left = match isa {
+        Isa::Portable => operators(&made).interpreter,
+        _ => operators(&made).on_host(),
+    };
+    if left == 0 || !has_composites(&kept) {
+        return Ok((kept, made));
     }
+    drop(made);
+    let graph = times.passes(|| Pipeline::standard().run(&kept))?;
+    let made = make(&graph, times)?;
+    Ok((graph, made))
 }
 
 fn has_composites(graph: &Graph) -> bool {
@@ -72,9 +72,8 @@ fn has_composites(graph: &Graph) -> bool {
 
 /// Whether a run took place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(all(unix, target_arch = "x86_64")), allow(dead_code))]
 pub(crate) enum Ran {
     Yes,
-    /// Some view is not contiguous; the caller must copy.
+    /// Some view is not contiguous, or the run might fail after it has written: the caller must copy.
     No,
 }

@@ -6,7 +6,10 @@
 
 mod constants;
 mod errors;
+mod host;
+mod loops;
 mod ports;
+mod random;
 mod runs;
 mod threads;
 mod views;

@@ -1,0 +1,329 @@
+//! What one session runs with: memory, and tables for the sizes of its last run.
+//!
+//! In: a plan's parameters. Out: an [`Instance`], whose tables hold everything but the caller's addresses. Which words those are is a list of
+//! patches, which `run.rs` goes through before every run.
+
+use super::general::{Branching, General, Item, Looping, Moving};
+use super::host::{HostArgument, HostItem, Kind, Work};
+use super::{Executable, MAX_MEMBERS, Part, Variants};
+use crate::code::Word;
+use crate::exec::Kernel as Function;
+use crate::lower::Limit;
+use crate::memory::Memory;
+use crate::team::Team;
+use lawson_graph::{Bindings, Code, Error, Result};
+use lawson_kernel::{Action, Again, Barrier, Bound, Kernel, Mode, Order, Place, Plan, Region, Slot, Step};
+use std::sync::Arc;
+
+/// What one session runs with.
+#[derive(Debug)]
+pub struct Instance {
+    /// Keeps the code that the calls point to, and the constants that the tables do.
+    pub(super) executable: Arc<Executable>,
+    pub(super) team: Team,
+    pub(super) inputs: Vec<Port>,
+    pub(super) outputs: Vec<Port>,
+    pub(super) arena: Memory,
+    pub(super) scratch: Vec<Memory>,
+    pub(super) tables: Vec<u64>,
+    pub(super) calls: Vec<Call>,
+    pub(super) patches: Vec<Patch>,
+    /// What there is besides calls one after another.
+    pub(super) general: Option<Box<General>>,
+}
+
+/// A buffer of the caller's.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Port {
+    pub(super) bytes: usize,
+    pub(super) address: u64,
+}
+
+/// One launch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) function: Function,
+    pub(super) streaming: Option<Function>,
+    /// Where its argument table begins, and where that of the streaming code does.
+    pub(super) table: usize,
+    pub(super) streaming_table: usize,
+    pub(super) iterations: i64,
+    pub(super) barrier: bool,
+    /// Whether the streaming code can run: all addresses that it stores to are multiples of a line.
+    pub(super) aligned: bool,
+    pub(super) first_patch: usize,
+    pub(super) last_patch: usize,
+}
+
+/// A word of a table that is an address of the caller's, or so many bytes behind one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patch {
+    pub(super) word: usize,
+    pub(super) what: External,
+    pub(super) offset: u64,
+    pub(super) written: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum External {
+    Input(usize),
+    Output(usize),
+}
+
+impl External {
+    fn of(place: &Place) -> Option<External> {
+        match place {
+            Place::Input(n) => Some(External::Input(*n)),
+            Place::Output(n) => Some(External::Output(*n)),
+            _ => None,
+        }
+    }
+}
+
+impl Executable {
+    /// Arena, scratch and tables for these sizes.
+    pub fn instance(self: &Arc<Self>, bindings: &Bindings, team: &Team) -> Result<Instance> {
+        if team.members() > MAX_MEMBERS {
+            let message = format!("a team of {} members; at most {MAX_MEMBERS} run a plan", team.members());
+            return Err(Error::new(Code::Budget, message));
+        }
+        let bound = self.plan.bind(bindings)?;
+        let mut ports = [vec![Port::default(); self.inputs], vec![Port::default(); self.outputs]];
+        for (b, bytes) in self.plan.buffers.iter().zip(&bound.bytes) {
+            match b.place {
+                Place::Input(n) => ports[0][n].bytes = *bytes,
+                Place::Output(n) => ports[1][n].bytes = *bytes,
+                Place::Constant { .. } | Place::Arena | Place::Row { .. } | Place::Value(_) => {}
+            }
+        }
+        let [inputs, outputs] = ports;
+        let memory =
+            |bytes: usize| Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")));
+        let arena = memory(bound.arena)?;
+        let mut scratch = Vec::new();
+        for _ in 0..team.members() {
+            scratch.push(memory(self.scratch_bytes)?);
+        }
+        let instance = Instance {
+            executable: self.clone(),
+            team: team.clone(),
+            inputs,
+            outputs,
+            arena,
+            scratch,
+            tables: Vec::new(),
+            calls: Vec::new(),
+            patches: Vec::new(),
+            general: None,
+        };
+        let moving = Moving::of(&self.plan);
+        Filling { executable: self, plan: &self.plan, bound, bindings, instance, moving }.fill()
+    }
+}
+
+/// An instance in the making.
+struct Filling<'e> {
+    executable: &'e Executable,
+    plan: &'e Plan,
+    bound: Bound,
+    bindings: &'e Bindings,
+    instance: Instance,
+    moving: Moving,
+}
+
+impl Filling<'_> {
+    fn fill(mut self) -> Result<Instance> {
+        let items = self.block(&self.plan.steps)?;
+        if !items.iter().all(|i| matches!(i, Item::Call(_))) {
+            self.general(items)?;
+        }
+        Ok(self.instance)
+    }
+
+    /// Behind the tables, where every buffer begins: loops move those words, and the host reads them.
+    fn general(&mut self, items: Vec<Item>) -> Result<()> {
+        let bases = self.instance.tables.len();
+        let mut patches = Vec::new();
+        for (n, b) in self.plan.buffers.iter().enumerate() {
+            if let Some(what) = External::of(&b.place) {
+                patches.push(Patch { word: bases + n, what, offset: 0, written: false });
+            }
+            let address = self.address(Slot(n as u32))?;
+            self.instance.tables.push(address);
+        }
+        let (members, words) = (self.instance.team.members(), self.instance.tables.len());
+        let moving = std::mem::take(&mut self.moving);
+        let general = General::new(self.plan, items, bases, patches, moving, self.bindings, members, words);
+        self.instance.general = Some(Box::new(general));
+        Ok(())
+    }
+
+    /// Where a buffer begins, if that is known before a run.
+    fn address(&mut self, slot: Slot) -> Result<u64> {
+        Ok(match &self.plan.buffer(slot).place {
+            Place::Constant { .. } => match self.executable.constants.address(slot) {
+                Some(address) => address as u64,
+                None => return Err(Error::internal("a constant was not packed")),
+            },
+            Place::Arena => {
+                let at = self.bound.offsets[slot.0 as usize].unwrap_or(0);
+                self.instance.arena.as_mut_ptr() as u64 + at as u64
+            }
+            Place::Input(_) | Place::Output(_) | Place::Row { .. } | Place::Value(_) => 0,
+        })
+    }
+
+    /// The first byte of a region in its buffer, and how many bytes it has.
+    fn part(&self, region: &Region) -> Result<(usize, usize)> {
+        let bytes = self.bound.bytes[region.slot.0 as usize];
+        let Some((from, to)) = &region.part else { return Ok((0, bytes)) };
+        let (from, to) = (self.bindings.eval(from)?, self.bindings.eval(to)?);
+        match (usize::try_from(from), usize::try_from(to)) {
+            (Ok(from), Ok(to)) if from <= to && to <= bytes => Ok((from, to - from)),
+            _ => {
+                let name = &self.plan.buffer(region.slot).name;
+                let message = format!("bytes {from}..{to} of `{name}`, which has {bytes}");
+                Err(Error::new(Code::PlanRegion, message))
+            }
+        }
+    }
+
+    fn block(&mut self, steps: &[Step]) -> Result<Vec<Item>> {
+        steps.iter().map(|s| self.item(s)).collect()
+    }
+
+    fn item(&mut self, step: &Step) -> Result<Item> {
+        Ok(match &step.action {
+            Action::Launch { kernel } => {
+                self.call(step, *kernel)?;
+                Item::Call(self.instance.calls.len() - 1)
+            }
+            Action::Evaluate { kernel, .. } => self.host(step, Work::Evaluate(*kernel))?,
+            Action::Interpret(i) => self.host(step, Work::Interpret(i.graph.clone()))?,
+            Action::Loop(l) => {
+                let (condition, reads, times) = match &l.again {
+                    Again::While { steps, condition } => (self.block(steps)?, Some(*condition), None),
+                    Again::Times(n) => (Vec::new(), None, Some(self.bindings.eval(n)?)),
+                };
+                let body = self.block(&l.body)?;
+                let mut rows = Vec::new();
+                for r in &l.rows {
+                    let Place::Row { of } = self.plan.buffer(r.row).place else {
+                        return Err(Error::internal("a row of no buffer"));
+                    };
+                    let bytes = self.bound.bytes[r.row.0 as usize];
+                    rows.push((r.row, of, bytes as u64, r.order == Order::Backward));
+                }
+                let fallible = condition.iter().chain(&body).any(Item::is_fallible);
+                let carried = l.carried.iter().filter(|c| c.state != c.next).map(|c| (c.state, c.next));
+                let carried = carried.collect();
+                Item::Loop(Box::new(Looping { times, condition, reads, rows, body, carried, fallible }))
+            }
+            Action::Branch(b) => Item::Branch(Box::new(Branching {
+                reads: b.condition,
+                then: self.block(&b.then)?,
+                otherwise: self.block(&b.otherwise)?,
+            })),
+            Action::Declared { .. } => return Err(Error::internal("a step that only declares is run")),
+        })
+    }
+
+    fn host(&mut self, step: &Step, work: Work) -> Result<Item> {
+        let types: Vec<_> = match &work {
+            Work::Evaluate(_) => vec![None; step.buffers.len()],
+            Work::Interpret(graph) => {
+                let outputs = graph.outputs().iter().map(|o| o.value);
+                let values = graph.inputs().iter().copied().chain(outputs);
+                values.map(|v| graph.ty(v).as_tensor().cloned()).collect()
+            }
+        };
+        let mut arguments = Vec::with_capacity(step.buffers.len());
+        for ((region, mode), ty) in self.plan.modes(step).into_iter().zip(types) {
+            let kind = match (&self.plan.buffer(region.slot).place, ty) {
+                (Place::Value(_), _) => Kind::Value,
+                (_, Some(ty)) => Kind::Tensor(ty.dtype, self.bindings.eval_shape(&ty.shape)?),
+                (_, None) => Kind::Bytes,
+            };
+            let (offset, bytes) = self.part(region)?;
+            let written = mode != Mode::Read;
+            arguments.push(HostArgument { slot: region.slot, offset, bytes, kind, written });
+        }
+        Ok(Item::Host(Box::new(HostItem { barrier: step.barrier == Barrier::Before, work, arguments })))
+    }
+
+    fn call(&mut self, step: &Step, number: usize) -> Result<()> {
+        let Some(variants) = &self.executable.kernels[number] else {
+            return Err(Error::internal("a kernel without code is launched"));
+        };
+        let kernel = &self.plan.kernels[number];
+        let first_patch = self.instance.patches.len();
+        let plain = self.table(step, kernel, &variants.plain)?;
+        let moves = step.buffers.iter().any(|r| self.moving.is(r.slot));
+        let (streaming, streaming_table) = match &variants.streaming {
+            // Rows lie at any address.
+            Some(part) if !moves => (Some(self.function(part)?), self.table(step, kernel, part)?),
+            _ => (None, plain),
+        };
+        let Variants { plain: Part { emitted, .. }, .. } = variants;
+        let call = Call {
+            function: self.function(&variants.plain)?,
+            streaming,
+            table: plain,
+            streaming_table,
+            iterations: self.bindings.eval(&emitted.parallel)?,
+            barrier: step.barrier == Barrier::Before,
+            aligned: streaming.is_some(),
+            first_patch,
+            last_patch: self.instance.patches.len(),
+        };
+        self.instance.calls.push(call);
+        Ok(())
+    }
+
+    fn function(&self, part: &Part) -> Result<Function> {
+        self.executable.code.kernel(part.entry).ok_or_else(|| Error::internal("code that is nowhere"))
+    }
+
+    /// Fills a table; gives where it begins.
+    fn table(&mut self, step: &Step, kernel: &Kernel, part: &Part) -> Result<usize> {
+        check_limits(kernel, &part.emitted.limits, self.bindings)?;
+        let start = self.instance.tables.len();
+        for word in &part.emitted.words {
+            let at = self.instance.tables.len();
+            let value = match word {
+                Word::Parameter(d) => self.bindings.eval(d)? as u64,
+                Word::Buffer(b) => {
+                    let written = kernel.buffer(*b).role == lawson_kernel::Role::Output;
+                    let region = kernel.arguments().position(|a| a == *b).map(|n| &step.buffers[n]);
+                    let Some(region) = region else {
+                        return Err(Error::internal("a kernel's buffer has no place in the plan"));
+                    };
+                    let offset = self.part(region)?.0 as u64;
+                    if let Some(what) = External::of(&self.plan.buffer(region.slot).place) {
+                        self.instance.patches.push(Patch { word: at, what, offset, written });
+                    }
+                    self.moving.note(region.slot, at, offset);
+                    self.address(region.slot)?.wrapping_add(offset)
+                }
+            };
+            self.instance.tables.push(value);
+        }
+        Ok(start)
+    }
+}
+
+/// That the code of a kernel is right for these sizes.
+fn check_limits(kernel: &Kernel, limits: &[Limit], bindings: &Bindings) -> Result<()> {
+    for limit in limits {
+        let value = bindings.eval(&limit.value)?;
+        if !limit.holds(value) {
+            let (name, what) = (&kernel.name, &limit.value);
+            let message =
+                format!("the kernel `{name}` counts in 32 bits, which do not hold {what} = {value} here");
+            return Err(Error::new(Code::Budget, message).help(
+                "run it on parts of the tensors, declare bounds of the symbolic sizes, or use the reference target",
+            ));
+        }
+    }
+    Ok(())
+}

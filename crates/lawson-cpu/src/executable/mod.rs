@@ -1,0 +1,174 @@
+//! A plan as machine code, and running it.
+//!
+//! [`Executable`] is what a compiled program shares: code and constants. [`Instance`] is what one session has: the arena, the
+//! members' scratch and the argument tables for the sizes of its last run. A run writes the caller's addresses into
+//! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
+//!
+//! A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
+//! are launches alone, `general.rs` through all others, and `host.rs` does what is left to the host.
+
+mod general;
+mod host;
+mod instance;
+mod profile;
+mod run;
+
+pub use instance::Instance;
+
+use crate::constants::Constants;
+use crate::exec::{CodeBuilder, Entry, ExecutableMemory};
+use crate::kernel::{Emitted, Listing, emit};
+use crate::team::Team;
+use crate::{Isa, Unsupported};
+use lawson_graph::{Code, Error, Result};
+use lawson_kernel::{Action, For, Kernel, Node, Plan, Store, StoreHint};
+
+/// A plan as machine code, with its constants laid out.
+#[derive(Debug)]
+pub struct Executable {
+    plan: Plan,
+    code: ExecutableMemory,
+    kernels: Vec<Option<Variants>>,
+    constants: Constants,
+    scratch_bytes: usize,
+    /// How many inputs and outputs the graph has.
+    inputs: usize,
+    outputs: usize,
+}
+
+/// A plan as machine code, whose constants are as they came.
+#[derive(Debug)]
+pub struct Unpacked {
+    plan: Plan,
+    code: ExecutableMemory,
+    kernels: Vec<Option<Variants>>,
+    scratch_bytes: usize,
+    inputs: usize,
+    outputs: usize,
+}
+
+/// The codes of one kernel.
+#[derive(Debug)]
+struct Variants {
+    plain: Part,
+    /// For outputs at multiples of a line: stores that go past the caches.
+    streaming: Option<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    entry: Entry,
+    emitted: Emitted,
+}
+
+/// The most members that a team may have for a plan.
+pub const MAX_MEMBERS: usize = 256;
+
+fn without_streams(kernel: &Kernel) -> Option<Kernel> {
+    fn clear(nodes: &mut [Node], found: &mut bool) {
+        for n in nodes {
+            match n {
+                Node::Store(Store { hint, .. }) => {
+                    *found |= *hint == StoreHint::Stream;
+                    *hint = StoreHint::Keep;
+                }
+                Node::For(For { body, .. }) | Node::Accumulate { body, .. } => clear(body, found),
+                _ => {}
+            }
+        }
+    }
+    let mut plain = kernel.clone();
+    let mut found = false;
+    clear(&mut plain.body, &mut found);
+    found.then_some(plain)
+}
+
+/// Leaves the kernels that have no code to the evaluator, as running the plan does.
+pub fn leave_to_evaluator(plan: &mut Plan, isa: Isa) {
+    for k in 0..plan.kernels.len() {
+        if let Err(why) = code(&plan.kernels[k], isa) {
+            plan.evaluate(k, &why);
+        }
+    }
+}
+
+fn code(kernel: &Kernel, isa: Isa) -> Result<Emitted> {
+    let refused = |e: Unsupported| Error::new(Code::NotEmitted, e.to_string());
+    match isa {
+        Isa::Avx512 => emit(kernel, Listing::Off).map_err(refused),
+        Isa::Portable => Err(Error::new(Code::NotEmitted, "no code is made for the portable target")),
+    }
+}
+
+impl Unpacked {
+    /// Emits every kernel of a plan. The graph has so many inputs and outputs.
+    pub fn new(mut plan: Plan, inputs: usize, outputs: usize, isa: Isa) -> Result<Unpacked> {
+        let mut builder = CodeBuilder::new();
+        let mut kernels = Vec::with_capacity(plan.kernels.len());
+        let mut scratch_bytes = 0;
+        for n in 0..plan.kernels.len() {
+            let k = &plan.kernels[n];
+            let mut part = |k: &Kernel| -> Result<Part> {
+                let emitted = code(k, isa)?;
+                scratch_bytes = scratch_bytes.max(emitted.scratch_bytes);
+                Ok(Part { entry: builder.add(&emitted.code), emitted })
+            };
+            let variants = match without_streams(k) {
+                None => part(k).map(|plain| Variants { plain, streaming: None }),
+                Some(plain) => {
+                    part(&plain).and_then(|plain| Ok(Variants { plain, streaming: Some(part(k)?) }))
+                }
+            };
+            match variants {
+                Ok(variants) => kernels.push(Some(variants)),
+                Err(why) => {
+                    plan.evaluate(n, &why);
+                    kernels.push(None);
+                }
+            }
+        }
+        let mut declared = None;
+        plan.visit(&mut |step, _| {
+            if let Action::Declared { name, .. } = &step.action {
+                declared = Some(name);
+            }
+        });
+        if let Some(name) = declared {
+            let message = format!("the step `{name}` only says what it reads and writes");
+            return Err(Error::new(Code::NotEmitted, message).help("such plans can be checked, but not run"));
+        }
+        let code =
+            builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
+        Ok(Unpacked { plan, code, kernels, scratch_bytes, inputs, outputs })
+    }
+
+    /// The plan, which says what is left to the host.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Lays out the constants, with all members of a team. Their tensors are let go one by one: who wants memory for
+    /// them only once drops the graph before.
+    pub fn pack(self, team: &Team) -> Result<Executable> {
+        let Unpacked { mut plan, code, kernels, scratch_bytes, inputs, outputs } = self;
+        let constants = Constants::new(plan.take_constants()?, team)?;
+        Ok(Executable { plan, code, kernels, constants, scratch_bytes, inputs, outputs })
+    }
+}
+
+impl Executable {
+    /// Emits every kernel of a plan and packs its constants. The graph has so many inputs and outputs.
+    pub fn new(plan: Plan, inputs: usize, outputs: usize, isa: Isa, team: &Team) -> Result<Executable> {
+        Unpacked::new(plan, inputs, outputs, isa)?.pack(team)
+    }
+
+    /// The plan, without the elements of its constants.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What kernels put into memory for want of registers, by kernel: vectors, masks, general registers.
+    pub fn spilled(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
+        self.kernels.iter().map(|v| v.as_ref().map_or([0; 3], |v| v.plain.emitted.spilled))
+    }
+}

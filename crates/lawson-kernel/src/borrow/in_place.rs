@@ -1,0 +1,77 @@
+//! Whether a kernel may write an output over the bytes of an input.
+
+use crate::buffer::{BufferId, Role};
+use crate::expr::{Expr, ExprId};
+use crate::index::Index;
+use crate::range::Scope;
+use crate::tree::{Kernel, Node};
+use crate::verify::stores_once;
+use std::collections::HashSet;
+
+/// Whether an output of a kernel may lie where an input does, given as arguments by number. It may if elements have the same
+/// width, the kernel stores each element once, and loads the input nowhere but in the stage that stores, at the very place that it
+/// stores to: then every element is read before it is written, by the iteration that writes it.
+pub fn in_place(kernel: &Kernel, read: usize, written: usize) -> bool {
+    let arguments: Vec<BufferId> = kernel.arguments().collect();
+    let (Some(x), Some(y)) = (arguments.get(read), arguments.get(written)) else { return false };
+    let (a, b) = (kernel.buffer(*x), kernel.buffer(*y));
+    let fits = (a.role, b.role) == (Role::Input, Role::Output)
+        && a.dtype.bits() == b.dtype.bits()
+        && a.dtype.bits() >= 8
+        && kernel.facts.equal(&a.layout.size, &b.layout.size);
+    fits && Stages { kernel, x: *x, y: *y }.agree(&mut Scope::new(kernel), &kernel.body)
+        && stores_once(kernel, *y)
+}
+
+struct Stages<'k> {
+    kernel: &'k Kernel,
+    x: BufferId,
+    y: BufferId,
+}
+
+impl Stages<'_> {
+    /// Whether the input is loaded only where the output is stored.
+    fn agree(&self, scope: &mut Scope<'_>, nodes: &[Node]) -> bool {
+        nodes.iter().all(|node| match node {
+            Node::For(f) => {
+                let left = scope.enter(f);
+                let fine = self.agree(scope, &f.body);
+                scope.leave(left);
+                fine
+            }
+            Node::Accumulate { acc, body } => {
+                let init: Vec<ExprId> = self.kernel.acc(*acc).state.iter().map(|s| s.init).collect();
+                self.places(scope, &init).is_empty() && self.agree(scope, body)
+            }
+            Node::Step { values, .. } => self.places(scope, values).is_empty(),
+            Node::Store(s) => {
+                let loaded = self.places(scope, &[s.value]);
+                let stored = self.place(scope, s.buffer, &s.index);
+                loaded.is_empty() || (s.buffer == self.y && loaded.iter().all(|p| *p == stored))
+            }
+            Node::Prefetch { .. } => true,
+        })
+    }
+
+    fn place(&self, scope: &Scope<'_>, buffer: BufferId, index: &[Index]) -> Index {
+        let index: Vec<Index> = index.iter().map(|i| self.kernel.resolve(i)).collect();
+        scope.simplify(&self.kernel.buffer(buffer).layout.offset(&index))
+    }
+
+    /// Where expressions load the input.
+    fn places(&self, scope: &Scope<'_>, values: &[ExprId]) -> Vec<Index> {
+        let (mut seen, mut open, mut found) = (HashSet::new(), values.to_vec(), Vec::new());
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                match self.kernel.expr(id) {
+                    Expr::Load(load) if load.buffer == self.x => {
+                        found.push(self.place(scope, load.buffer, &load.index));
+                    }
+                    _ => {}
+                }
+                self.kernel.expr(id).visit_operands(&mut |o| open.push(o));
+            }
+        }
+        found
+    }
+}

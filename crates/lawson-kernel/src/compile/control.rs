@@ -1,0 +1,138 @@
+//! Loops and branches as steps: their bodies become blocks over the same buffers.
+//!
+//! Captures are read where they are. A loop's state lies in a buffer into which the first value is copied, unless that
+//! has a buffer which nobody else reads; a body writes the next state to a buffer of its own, and the loop exchanges the
+//! two. What a scan goes through is read row by row where it lies, and what it stacks is written there.
+
+use super::{Planner, Target, block};
+use crate::host::touches_host;
+use crate::plan::{Action, Again, Branch, Carried, Loop, Order, Place, Row, Slot, Step};
+use lawson_graph::op::{Cond, Scan, While};
+use lawson_graph::{NodeId, Op, Result, TensorType, ValueId};
+
+impl Planner<'_, '_, '_> {
+    /// Plans a node that is control flow, and says whether it is. It is not where values of the host go in or out.
+    pub(super) fn control(&mut self, n: NodeId) -> Result<bool> {
+        let node = self.graph.node(n);
+        if touches_host(self.graph, node, &self.defined) {
+            return Ok(false);
+        }
+        let (operands, results) = (node.inputs.clone(), node.outputs.clone());
+        match &node.op {
+            Op::While(op) => self.while_loop(op, &operands, &results)?,
+            Op::Cond(op) => self.branch(op, &operands, &results)?,
+            // Rows must begin at whole bytes.
+            Op::Scan(op) if self.rows_are_bytes(op, &operands, &results)? => {
+                self.scan(op, &operands, &results)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn rows_are_bytes(&self, op: &Scan, operands: &[ValueId], results: &[ValueId]) -> Result<bool> {
+        let scanned = operands.iter().skip(op.carried).take(op.scanned);
+        for v in scanned.chain(results.iter().skip(op.carried)) {
+            if !self.tensor(*v)?.dtype.bits().is_multiple_of(8) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The buffers in which a loop keeps its state, which hold the first values; they are its results.
+    fn state(&mut self, first: &[ValueId], results: &[ValueId]) -> Result<Vec<Slot>> {
+        let mut state = Vec::with_capacity(first.len());
+        for (v, result) in first.iter().zip(results) {
+            let own = self.slots.get(v).copied().filter(|s| {
+                self.uses[v.index()] == 1
+                    && matches!(self.common.plan.buffer(*s).place, Place::Arena)
+                    && !self.given.contains(s)
+            });
+            let slot = match own {
+                Some(slot) => {
+                    self.slots.insert(*result, slot);
+                    slot
+                }
+                None => {
+                    let slot = self.add(*result, Place::Arena)?;
+                    self.copy(*v, slot)?
+                }
+            };
+            state.push(slot);
+        }
+        Ok(state)
+    }
+
+    fn captured(&mut self, captures: &[ValueId]) -> Result<Vec<Slot>> {
+        captures.iter().map(|v| self.slot(*v)).collect()
+    }
+
+    fn while_loop(&mut self, op: &While, operands: &[ValueId], results: &[ValueId]) -> Result<()> {
+        let (first, captures) = operands.split_at(op.carried);
+        let mut given = self.captured(captures)?;
+        let state = self.state(first, results)?;
+        given.splice(0..0, state.iter().copied());
+        let (steps, condition) = block(&op.cond, self.common, given.clone(), vec![Target::Anywhere])?;
+        let targets = state.iter().map(|s| Target::Next(*s)).collect();
+        let (body, next) = block(&op.body, self.common, given, targets)?;
+        let again = Again::While { steps, condition: condition[0] };
+        let carried = carried(&state, &next);
+        let action = Action::Loop(Box::new(Loop { again, carried, rows: Vec::new(), body }));
+        self.push(Step::new(action, []));
+        Ok(())
+    }
+
+    fn scan(&mut self, op: &Scan, operands: &[ValueId], results: &[ValueId]) -> Result<()> {
+        let (first, rest) = operands.split_at(op.carried);
+        let (scanned, captures) = rest.split_at(op.scanned);
+        let captured = self.captured(captures)?;
+        let order = if op.reverse { Order::Backward } else { Order::Forward };
+        let mut rows = Vec::new();
+        for v in scanned {
+            let of = self.slot(*v)?;
+            rows.push(Row { row: self.row(*v, of)?, order });
+        }
+        let mut given = self.state(first, &results[..op.carried])?;
+        let state = given.clone();
+        given.extend(rows.iter().map(|r| r.row));
+        given.extend(captured);
+        let mut targets: Vec<Target> = state.iter().map(|s| Target::Next(*s)).collect();
+        for v in &results[op.carried..] {
+            let of = self.write(*v)?;
+            let row = self.row(*v, of)?;
+            rows.push(Row { row, order });
+            targets.push(Target::Slot(row));
+        }
+        let (body, next) = block(&op.body, self.common, given, targets)?;
+        let carried = carried(&state, &next);
+        let again = Again::Times(op.length.clone());
+        self.push(Step::new(Action::Loop(Box::new(Loop { again, carried, rows, body })), []));
+        Ok(())
+    }
+
+    /// A buffer for a row of a tensor that lies in another.
+    fn row(&mut self, v: ValueId, of: Slot) -> Result<Slot> {
+        let ty = self.tensor(v)?;
+        let row = TensorType::new(ty.dtype, &ty.shape[1..]);
+        let name = format!("{}.row", self.graph.value_name(v));
+        self.add_buffer(name, row.into(), Place::Row { of })
+    }
+
+    fn branch(&mut self, op: &Cond, operands: &[ValueId], results: &[ValueId]) -> Result<()> {
+        let condition = self.slot(operands[0])?;
+        let given = self.captured(&operands[1..])?;
+        let mut targets = Vec::with_capacity(results.len());
+        for v in results {
+            targets.push(Target::Slot(self.write(*v)?));
+        }
+        let (then, _) = block(&op.then, self.common, given.clone(), targets.clone())?;
+        let (otherwise, _) = block(&op.otherwise, self.common, given, targets)?;
+        self.push(Step::new(Action::Branch(Box::new(Branch { condition, then, otherwise })), []));
+        Ok(())
+    }
+}
+
+fn carried(state: &[Slot], next: &[Slot]) -> Vec<Carried> {
+    state.iter().zip(next).map(|(state, next)| Carried { state: *state, next: *next }).collect()
+}
