@@ -252,3 +252,19 @@ fn sizes_that_lanes_cannot_count_are_refused_when_they_are_known() {
         assert!(error.help_text().is_some());
     }
 }
+
+#[test]
+fn parts_of_a_concatenation_that_do_not_move_with_its_axis() {
+    // At the second and third row the first part is not there: what is there instead differs, though the place that is not read is
+    // the same.
+    check(
+        "lawson 1
+         graph @g(%a: f32[M, 1, 1, 1, M], %b: f32[M, 1, 1, M], %c: f32[M, 1, 1, M]) -> (y: f32[3, M]) {
+           %r = reshape %a {shape = [M, 1, 1, M]}
+           %j = concat %r, %b, %c {axis = 2}
+           %y = reduce_min %j {axes = [0, 1]}
+           return %y
+         }",
+        &[("M", 5)],
+    );
+}

@@ -61,9 +61,14 @@ impl<'k> Lowering<'k> {
             self.mix_lanes(&mut h);
         }
         if let Some(g) = &load.guard {
-            h.mix(u64::from(g.otherwise.0));
             let truth = self.takes_place(e);
             h.mix(truth as u64);
+            // What is there instead may move with axes that the place does not move with.
+            if truth != Truth::Always {
+                let otherwise = self.key(g.otherwise);
+                h.mix(otherwise as u64);
+                h.mix((otherwise >> 64) as u64);
+            }
             if truth == Truth::Sometimes {
                 for c in &d.conditions {
                     mix_index(&mut h, &self.scope.simplify(&c.index));
