@@ -234,10 +234,14 @@ impl Planner<'_, '_, '_> {
         let chosen = choose(&mut scheduled, self.common.machine, freedom);
         match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
             Ok(choice) => Ok(self.common.plan.add_kernel(scheduled, choice.schedule)),
-            Err(why) => {
-                verify(kernel)?;
-                Ok(self.common.plan.add_plain_kernel(kernel.clone(), why))
-            }
+            Err(why) => match verify(kernel) {
+                Ok(()) => Ok(self.common.plan.add_plain_kernel(kernel.clone(), why)),
+                // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
+                Err(unproven) => match kernel.with_checked_loads() {
+                    Some(checked) => self.add_kernel(&checked, freedom),
+                    None => Err(unproven),
+                },
+            },
         }
     }
 

@@ -126,7 +126,7 @@ fn a_tiny_query_meets_an_infinite_key_as_infinity() {
     // Scaled first, the least number would become 0, and 0 times infinity is NaN.
     let q = "f32[1, 1, 1, 4]";
     let graph = attention(&format!("%q: {q}, %k: {q}, %v: {q}"), "%q, %k, %v", q, "");
-    let row = |x: [f32; 4]| lawson::Tensor::from_slice(&x, &[1, 1, 1, 4]).unwrap();
+    let row = |x: [f32; 4]| lawson::Tensor::from_slice(&[1, 1, 1, 4], &x).unwrap();
     let (tiny, infinite) = (row([f32::from_bits(1), 0.5, 0.0, 0.0]), row([f32::NEG_INFINITY, 1.0, 1.0, 1.0]));
     let inputs = [tiny, infinite, row([1.0, 2.0, 3.0, 4.0])];
     let results = compiled(&graph, 1).session().run(&inputs).unwrap();
