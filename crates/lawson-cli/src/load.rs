@@ -29,7 +29,7 @@ pub fn graph(file: &str) -> Result<Loaded> {
 
 /// What a file holds that can be checked.
 pub enum Checked {
-    Graph(Graph),
+    Graph(Box<Graph>),
     Plan(Box<WrittenPlan>),
 }
 
@@ -39,9 +39,13 @@ pub fn checked(file: &str) -> Result<Checked> {
     match kind(file) {
         Ok(Kind::Stdin) => {
             let text = read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?;
-            if is_plan(&text) { plan(&text) } else { text_graph(&text).map(|l| Checked::Graph(l.graph)) }
+            if is_plan(&text) {
+                plan(&text)
+            } else {
+                text_graph(&text).map(|l| Checked::Graph(Box::new(l.graph)))
+            }
         }
-        Ok(_) => graph(file).map(|l| Checked::Graph(l.graph)),
+        Ok(_) => graph(file).map(|l| Checked::Graph(Box::new(l.graph))),
         Err(unknown) => match read_text_file(Path::new(file)) {
             Ok(text) if is_plan(&text) => plan(&text),
             Ok(_) => Err(unknown),

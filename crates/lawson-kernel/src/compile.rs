@@ -36,13 +36,13 @@ pub enum Stage {
     Schedule,
 }
 
-/// As [`compile`]; `watch` is called when a stage of the graph itself has ended. Bodies of loops and branches count as scheduling.
+/// As [`compile`]; `watch` is called when a stage has ended. Bodies of loops and branches count as scheduling.
 pub fn compile_watched(graph: &Graph, machine: &Machine, watch: &mut dyn FnMut(Stage)) -> Result<Plan> {
     compile_in(graph, &orders(graph, machine), machine, watch)
 }
 
-/// As [`compile_watched`], for values between kernels that lie in these orders. If one of them turns out to be left to the
-/// interpreter, which knows no orders, all lie as their types say.
+/// As [`compile_watched`], for values between kernels that lie in these orders. If one of them would go to the interpreter, which
+/// takes none but that of its type, all lie as their types say.
 pub fn compile_in(
     graph: &Graph,
     orders: &Orders,
@@ -50,20 +50,29 @@ pub fn compile_in(
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
     let plan = Plan { name: graph.name().to_string(), facts: graph.facts().clone(), ..Plan::default() };
-    let mut common = Common { machine, plan, known: Vec::new(), misplaced: false };
+    let mut common = Common {
+        machine,
+        plan,
+        known: Vec::new(),
+        ordered: *orders != Orders::default(),
+        reads_ordered: false,
+    };
     let targets = (0..graph.outputs().len()).map(Target::Output).collect();
     let Partition { parts, refused } = partition(graph, orders, machine);
     watch(Stage::Partition);
-    let (steps, _) = block_of(graph, orders, parts, &mut common, Vec::new(), targets)?;
-    if common.misplaced {
-        return compile_in(graph, &Orders::default(), machine, watch);
-    }
+    let steps = match block(graph, &mut common, Vec::new(), targets, parts, orders) {
+        Ok((steps, _)) => steps,
+        Err(_) if common.reads_ordered && common.ordered => {
+            return compile_in(graph, &Orders::default(), machine, watch);
+        }
+        Err(error) => return Err(error),
+    };
     common.plan.steps = steps;
     common.plan.refused = refused;
-    watch(Stage::Schedule);
     if cfg!(debug_assertions) {
         crate::borrow::assert(&common.plan, None)?;
     }
+    watch(Stage::Schedule);
     Ok(common.plan)
 }
 
@@ -74,8 +83,10 @@ struct Common<'m> {
     plan: Plan,
     /// Kernels before they were scheduled, and which of their buffers are constants: equal ones are shared.
     known: Vec<(Kernel, Vec<BufferId>, usize)>,
-    /// Whether a value that lies in an order of its own is left to the interpreter.
-    misplaced: bool,
+    /// Whether values may lie in other orders than that of their types.
+    ordered: bool,
+    /// Whether one that does would have to be read by the interpreter.
+    reads_ordered: bool,
 }
 
 /// Where an output of a graph goes.
@@ -99,26 +110,13 @@ fn block(
     common: &mut Common<'_>,
     inputs: Vec<Slot>,
     targets: Vec<Target>,
-) -> Result<(Vec<Step>, Vec<Slot>)> {
-    let orders = orders(graph, common.machine);
-    let Partition { parts, refused } = partition(graph, &orders, common.machine);
-    // Refusals speak of values of the whole graph; those of bodies have other numbers.
-    drop(refused);
-    block_of(graph, &orders, parts, common, inputs, targets)
-}
-
-fn block_of(
-    graph: &Graph,
-    orders: &Orders,
     parts: Vec<Part>,
-    common: &mut Common<'_>,
-    inputs: Vec<Slot>,
-    targets: Vec<Target>,
+    orders: &Orders,
 ) -> Result<(Vec<Step>, Vec<Slot>)> {
     let mut p = Planner {
         graph,
-        orders,
         common,
+        orders,
         defined: defined(graph),
         uses: graph.use_counts(),
         steps: Vec::new(),
@@ -134,10 +132,22 @@ fn block_of(
     Ok((p.steps, outputs))
 }
 
+/// The steps of a body, as [`block`] gives them.
+fn body(
+    graph: &Graph,
+    common: &mut Common<'_>,
+    inputs: Vec<Slot>,
+    targets: Vec<Target>,
+) -> Result<(Vec<Step>, Vec<Slot>)> {
+    let orders = if common.ordered { orders(graph, common.machine) } else { Orders::default() };
+    let parts = partition(graph, &orders, common.machine).parts;
+    block(graph, common, inputs, targets, parts, &orders)
+}
+
 struct Planner<'g, 'c, 'm> {
     graph: &'g Graph,
-    orders: &'g Orders,
     common: &'c mut Common<'m>,
+    orders: &'g Orders,
     /// The symbols that nodes of the graph define.
     defined: HashMap<Symbol, NodeId>,
     /// How often each value is used.
@@ -248,8 +258,10 @@ impl Planner<'_, '_, '_> {
     /// Leaves a group to the interpreter.
     fn interpret(&mut self, group: &Group, operators: usize, why: Error) -> Result<()> {
         let part = extract(self.graph, &group.nodes, &group.outputs);
-        let mut values = part.inputs.iter().chain(&part.outputs);
-        self.common.misplaced |= values.any(|v| self.orders.order(*v).is_some());
+        if part.inputs.iter().chain(&part.outputs).any(|v| self.orders.order(*v).is_some()) {
+            self.common.reads_ordered = true;
+            return Err(why);
+        }
         let mut slots = Vec::new();
         for v in &part.inputs {
             slots.push(self.slot(*v)?);

@@ -9,6 +9,7 @@
 //!
 //! In: a graph after its passes. Out: [`Orders`], which `lower/` follows when it makes buffers.
 
+use crate::host::refusals;
 use crate::machine::Machine;
 use lawson_graph::{Def, Graph, Node, Op, TensorType, ValueId};
 use std::collections::{HashMap, HashSet};
@@ -89,8 +90,11 @@ const CHANNELS_FIRST: f64 = 2.0;
 pub fn orders(graph: &Graph, machine: &Machine) -> Orders {
     let mut classes = Classes((0..graph.values().len()).collect());
     let mut fixed: HashSet<ValueId> = graph.outputs().iter().map(|o| o.value).collect();
-    for node in graph.nodes() {
+    let host = refusals(graph);
+    for (node, host) in graph.nodes().iter().zip(&host) {
         match along(node) {
+            // What the host reads and gives lies as its type says.
+            _ if host.is_some() => fixed.extend(node.inputs.iter().chain(&node.outputs)),
             Along::Together(operands) => {
                 let same = |v: &&ValueId| rank(graph, **v) == rank(graph, node.outputs[0]);
                 operands.iter().filter(same).for_each(|v| classes.join(*v, node.outputs[0]));

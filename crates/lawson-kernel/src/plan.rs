@@ -5,13 +5,14 @@
 //! or a part of the graph to the interpreter, or holds steps itself: loops and branches, which begin and end with
 //! barriers of their own. All steps, however deep, share one list of buffers.
 //!
-//! `access.rs` says what a step reads and writes, `step.rs` builds steps, `arena.rs` places buffers, `text.rs` describes plans,
+//! `access.rs` says what a step reads and writes, `step.rs` builds steps, `arena.rs` and `place.rs` place buffers, `text.rs` describes plans,
 //! `form.rs` prints and `parse.rs` reads their text form; `borrow/` proves that steps do not get in each other's way.
 
 mod access;
 mod arena;
 mod form;
 mod parse;
+mod place;
 mod step;
 mod text;
 
@@ -21,6 +22,7 @@ pub use parse::WrittenPlan;
 pub use step::{Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Step};
 pub use text::PlanText;
 
+use crate::borrow::in_place;
 use crate::buffer::{BufferId, Layout, Role};
 use crate::pack::Packing;
 use crate::partition::Refusal;
@@ -45,6 +47,9 @@ pub struct Plan {
     pub schedules: Vec<Schedule>,
     /// Why a kernel runs as plain loops instead of by the schedule that was chosen for it, by the same numbers.
     pub unscheduled: Vec<Option<Error>>,
+    /// The arguments of kernels that may share their bytes: one that is read, and one that is written over it, by the same
+    /// numbers.
+    pub over: Vec<Vec<(usize, usize)>>,
     /// The buffers.
     pub buffers: Vec<PlanBuffer>,
     /// What happens, in order.
@@ -124,6 +129,9 @@ impl Kernel {
 impl Plan {
     /// Adds a kernel to which this schedule has been applied; gives its number.
     pub fn add_kernel(&mut self, kernel: Kernel, schedule: Schedule) -> usize {
+        let arguments = kernel.arguments().count();
+        let pairs = (0..arguments).flat_map(|x| (0..arguments).map(move |y| (x, y)));
+        self.over.push(pairs.filter(|(x, y)| in_place(&kernel, *x, *y)).collect());
         self.kernels.push(kernel);
         self.schedules.push(schedule);
         self.unscheduled.push(None);

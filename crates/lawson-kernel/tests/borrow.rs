@@ -141,7 +141,7 @@ fn texts_that_are_no_plans_are_errors_with_a_place() {
         ("lawson-plan 1 plan @p { arena x: 4 launch 0 @k (-> x) }", Code::UnknownName, "kernel 0"),
         ("lawson-plan 1 plan @p { arena x: 4 loop 3 { } }", Code::Syntax, "`times`"),
         ("lawson-plan 1 plan @p { arena x: 4 at 0 arena y: N }", Code::PlanRegion, "numbers"),
-        ("lawson-plan 1 plan @p { arena x: 4 at 0 arena y: 4 }", Code::PlanRegion, "`at`"),
+        ("lawson-plan 1 plan @p { arena x: 4 at 0 arena y: 4 step a writes y }", Code::PlanRegion, "`at`"),
         ("lawson-plan 1 plan @p { unsafe name { } }", Code::Syntax, "quotes"),
         ("lawson-plan 1 plan @p { row r of r: 4 }", Code::UnknownName, "`r`"),
         ("lawson-plan 1 plan @p { ", Code::Syntax, "end of the text"),

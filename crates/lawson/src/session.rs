@@ -258,7 +258,7 @@ impl Session {
         self.run_values(inputs)?;
         match self.program.code() {
             Compiled::Reference(_) => Ok(None),
-            Compiled::Cpu(cpu) => cpu.profile(&mut self.cpu, inputs, rounds).map(Some),
+            Compiled::Cpu(cpu) => cpu.profile(&mut self.cpu, inputs, rounds, &self.options).map(Some),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `lawson bench`: how long compiling a graph takes by stage, how long it runs, how much memory it needs; and, with
 //! `--kernels`, where the time goes (`steps.rs`).
 
-use super::run::{print_symbols, symbols_json};
+use super::run::{operators_json, print_symbols, symbols_json};
 use super::steps::{self, Steps};
 use super::{passes, time};
 use crate::args::{BenchArgs, Target};
@@ -57,12 +57,8 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         Target::Reference => lawson::Target::Reference,
         Target::Cpu => lawson::Target::Cpu,
     };
-    let options = CompileOptions {
-        target,
-        passes: passes(&args.passes)?,
-        team: teams.first().cloned(),
-        ..CompileOptions::default()
-    };
+    let options =
+        CompileOptions { target, passes: passes(&args.passes)?, team: teams.first().cloned(), isa: None };
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();
@@ -93,6 +89,8 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         let report = json!({
             "graph": name,
             "symbols": symbols_json(&bindings),
+            "isa": program.isa().map(|isa| isa.name()),
+            "operators": program.operators().map(operators_json),
             "compile_ms": stages_json(&compile),
             "flops": flops,
             "bytes": bytes,

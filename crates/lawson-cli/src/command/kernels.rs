@@ -174,6 +174,7 @@ fn plan_json(plan: &Plan, bound: Option<&Bound>) -> Json {
         "steps": steps_json(&plan.steps),
         "operators": operators_json(plan.operators()),
         "arena_bytes": bound.map(|b| b.arena),
+        "needed_bytes": bound.map(|b| b.needed),
     })
 }
 

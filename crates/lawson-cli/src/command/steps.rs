@@ -5,7 +5,7 @@ use crate::report::{Outcome, Reporter};
 use lawson::graph::Bindings;
 use lawson::kernel::machine::Machine;
 use lawson::kernel::predict::{Prediction, predict_plan};
-use lawson::kernel::{Action, Expr, Kernel, Plan};
+use lawson::kernel::{Expr, Kernel, Mode, Plan};
 use lawson::machine::{Kept, this_machine};
 use lawson::{Result, Session, Value};
 use serde_json::{Value as Json, json};
@@ -71,9 +71,9 @@ impl Steps {
             (all.get(all.len() / 2).copied().unwrap_or(0.0) - around).max(1e-9)
         };
         let sum: f64 = (0..plan.steps.len()).map(median).sum();
-        // Only plans of launches alone are timed step by step.
+        // Steps that are not launches have no kernel that could be predicted.
         let row = |(step, predicted): (usize, Option<Prediction>)| {
-            let (predicted, kernel) = (predicted?, launched(plan, step)?);
+            let (kernel, predicted) = (plan.steps[step].action.kernel()?, predicted?);
             let seconds = median(step);
             Some(Row {
                 step,
@@ -178,22 +178,10 @@ fn around(machine: &Machine, threads: usize) -> f64 {
     looks[looks.len() / 2] + if threads > 1 { machine.rates.barrier } else { 0.0 }
 }
 
-/// The kernel that a step launches.
-fn launched(plan: &Plan, step: usize) -> Option<usize> {
-    match plan.steps[step].action {
-        Action::Launch { kernel } => Some(kernel),
-        _ => None,
-    }
-}
-
 /// The names of the buffers that a step writes.
 fn written(plan: &Plan, step: usize) -> String {
-    let Some(kernel) = launched(plan, step).map(|k| &plan.kernels[k]) else { return String::new() };
-    let names = kernel
-        .arguments()
-        .zip(&plan.steps[step].buffers)
-        .filter(|(b, _)| matches!(kernel.buffer(*b).role, lawson::kernel::Role::Output));
-    names.map(|(_, r)| plan.buffers[r.slot.0 as usize].name.as_str()).collect::<Vec<_>>().join(", ")
+    let modes = plan.modes(&plan.steps[step]).into_iter().filter(|(_, mode)| *mode != Mode::Read);
+    modes.map(|(region, _)| plan.buffer(region.slot).name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The operators that a kernel computes, each once, in the order of its expressions.

@@ -13,8 +13,9 @@ use crate::memory::Memory;
 use crate::team::Member;
 use lawson_graph::{Bindings, Code, Error, Result, Value, interp};
 use lawson_kernel::{Action, Again as Repeat, Place, Plan, Slot, ValuePort};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// What happens, with everything that sizes decide.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub(super) struct Moving {
 pub(super) struct Again<'f> {
     pub(super) times: u64,
     pub(super) feeds: &'f [(usize, usize)],
+    /// For each step of the plan itself, where to say how many nanoseconds it took.
+    pub(super) clocks: Option<&'f [AtomicU64]>,
 }
 
 /// What an instance has besides calls.
@@ -306,7 +309,23 @@ impl Me<'_, '_> {
                     self.table[patch.word] = fed.address(patch.what, 0) + patch.offset;
                 }
             }
-            self.block(&general.items);
+            match fed.again.clocks {
+                None => self.block(&general.items),
+                Some(clocks) => self.timed(&general.items, clocks),
+            }
+        }
+    }
+
+    /// Items with a barrier on both sides of each, and what each took.
+    fn timed(&mut self, items: &[Item], clocks: &[AtomicU64]) {
+        for (item, took) in items.iter().zip(clocks) {
+            self.member.barrier();
+            let start = Instant::now();
+            self.block(std::slice::from_ref(item));
+            self.member.barrier();
+            if self.member.index() == 0 {
+                took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
 //!
 //! A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
-//! are launches alone, `general.rs` through all others, and `host.rs` does what is left to the host.
+//! are launches alone, `general.rs` through all others, and `host.rs` does what is left to the host; `profile.rs` runs with a clock.
 
 mod general;
 mod host;

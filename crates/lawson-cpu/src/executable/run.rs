@@ -48,10 +48,9 @@ impl Instance {
         outputs: impl Iterator<Item = &'a mut [u8]>,
         options: &interp::Options,
     ) -> Result<()> {
-        self.ports(inputs, outputs)?;
-        self.patch();
+        self.point(inputs, outputs)?;
         if self.general.is_some() {
-            return self.run_general(Again { times: 1, feeds: &[] }, options);
+            return self.run_general(Again { times: 1, feeds: &[], clocks: None }, options);
         }
         self.call();
         Ok(())
@@ -67,8 +66,7 @@ impl Instance {
         feeds: &[(usize, usize)],
         options: &interp::Options,
     ) -> Result<()> {
-        self.ports(inputs, outputs)?;
-        self.patch();
+        self.point(inputs, outputs)?;
         for (output, input) in feeds {
             if self.outputs[*output].bytes != self.inputs[*input].bytes {
                 let message = format!("output {output} and input {input} differ in size");
@@ -76,10 +74,12 @@ impl Instance {
             }
         }
         self.make_general(feeds)?;
-        self.run_general(Again { times, feeds }, options)
+        self.run_general(Again { times, feeds, clocks: None }, options)
     }
 
-    pub(super) fn ports<'a>(
+    /// Writes the addresses of the caller's memory into the tables.
+    #[inline]
+    pub(super) fn point<'a>(
         &mut self,
         inputs: impl Iterator<Item = &'a [u8]>,
         outputs: impl Iterator<Item = &'a mut [u8]>,
@@ -99,10 +99,6 @@ impl Instance {
         if (given, taken) != (self.inputs.len(), self.outputs.len()) {
             return Err(Error::internal("a plan is run with too few inputs or outputs"));
         }
-        Ok(())
-    }
-
-    pub(super) fn patch(&mut self) {
         for call in &mut self.calls {
             let mut aligned = call.streaming.is_some();
             for patch in &self.patches[call.first_patch..call.last_patch] {
@@ -115,6 +111,7 @@ impl Instance {
             }
             call.aligned = aligned;
         }
+        Ok(())
     }
 
     fn call(&mut self) {

@@ -19,8 +19,23 @@ pub fn in_place(kernel: &Kernel, read: usize, written: usize) -> bool {
         && a.dtype.bits() == b.dtype.bits()
         && a.dtype.bits() >= 8
         && kernel.facts.equal(&a.layout.size, &b.layout.size);
-    fits && Stages { kernel, x: *x, y: *y }.agree(&mut Scope::new(kernel), &kernel.body)
+    fits && !is_index(kernel, *x)
+        && Stages { kernel, x: *x, y: *y }.agree(&mut Scope::new(kernel), &kernel.body)
         && stores_once(kernel, *y)
+}
+
+/// Whether elements of a buffer are indices, which may be read at any time.
+fn is_index(kernel: &Kernel, buffer: BufferId) -> bool {
+    let mut found = false;
+    let mut look = |i: &Index| i.visit_data(&mut |d| found |= d.buffer == buffer);
+    kernel.exprs.iter().for_each(|e| e.visit_indices(&mut look));
+    kernel.axes.iter().flat_map(|a| &a.derived).for_each(&mut look);
+    kernel.visit(&mut |node| match node {
+        Node::For(f) => [&f.begin, &f.end].into_iter().for_each(&mut look),
+        Node::Store(s) => s.index.iter().for_each(&mut look),
+        _ => {}
+    });
+    found
 }
 
 struct Stages<'k> {

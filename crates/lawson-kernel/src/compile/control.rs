@@ -1,12 +1,12 @@
 //! Loops and branches as steps: their bodies become blocks over the same buffers.
 //!
 //! Captures are read where they are. A loop's state lies in a buffer into which the first value is copied, unless that
-//! has a buffer which nobody else reads; a body writes the next state to a buffer of its own, and the loop exchanges the
-//! two. What a scan goes through is read row by row where it lies, and what it stacks is written there.
+//! has a buffer which nobody else reads. A body writes the next state over it where that is proven to be right, and otherwise to
+//! a buffer of its own, and the loop exchanges the two. What a scan goes through is read row by row where it lies, and what it stacks is written there.
 
-use super::{Planner, Target, block};
+use super::{Planner, Target, body as block};
 use crate::host::touches_host;
-use crate::plan::{Action, Again, Branch, Carried, Loop, Order, Place, Row, Slot, Step};
+use crate::plan::{Action, Again, Barrier, Branch, Carried, Loop, Mode, Order, Place, Plan, Row, Slot, Step};
 use lawson_graph::op::{Cond, Scan, While};
 use lawson_graph::{NodeId, Op, Result, TensorType, ValueId};
 
@@ -76,8 +76,9 @@ impl Planner<'_, '_, '_> {
         let (steps, condition) = block(&op.cond, self.common, given.clone(), vec![Target::Anywhere])?;
         let targets = state.iter().map(|s| Target::Next(*s)).collect();
         let (body, next) = block(&op.body, self.common, given, targets)?;
+        let mut body = body;
+        let carried = self.carried(&state, &next, &mut body, Some(condition[0]));
         let again = Again::While { steps, condition: condition[0] };
-        let carried = carried(&state, &next);
         let action = Action::Loop(Box::new(Loop { again, carried, rows: Vec::new(), body }));
         self.push(Step::new(action, []));
         Ok(())
@@ -105,10 +106,33 @@ impl Planner<'_, '_, '_> {
             targets.push(Target::Slot(row));
         }
         let (body, next) = block(&op.body, self.common, given, targets)?;
-        let carried = carried(&state, &next);
+        let mut body = body;
+        let carried = self.carried(&state, &next, &mut body, None);
         let again = Again::Times(op.length.clone());
         self.push(Step::new(Action::Loop(Box::new(Loop { again, carried, rows, body })), []));
         Ok(())
+    }
+
+    /// State and next state of a loop. Where the body may write the one over the other, they are the same buffer.
+    fn carried(
+        &self,
+        state: &[Slot],
+        next: &[Slot],
+        body: &mut [Step],
+        condition: Option<Slot>,
+    ) -> Vec<Carried> {
+        let plan = &self.common.plan;
+        let mut carried = Vec::with_capacity(state.len());
+        for (state, next) in state.iter().copied().zip(next.iter().copied()) {
+            // A condition is still read when the body begins.
+            if state != next && condition != Some(state) && writes_in_place(plan, body, state, next) {
+                rename(body, next, state);
+                carried.push(Carried { state, next: state });
+            } else {
+                carried.push(Carried { state, next });
+            }
+        }
+        carried
     }
 
     /// A buffer for a row of a tensor that lies in another.
@@ -133,6 +157,39 @@ impl Planner<'_, '_, '_> {
     }
 }
 
-fn carried(state: &[Slot], next: &[Slot]) -> Vec<Carried> {
-    state.iter().zip(next).map(|(state, next)| Carried { state: *state, next: *next }).collect()
+/// Whether the step of a block that writes the next state may write it over the state: every step that reads the state
+/// comes before it and a barrier, or is that step itself, whose kernel may do so. The block's own steps alone count: where
+/// steps that hold others use the state, it may not.
+fn writes_in_place(plan: &Plan, body: &[Step], state: Slot, next: Slot) -> bool {
+    let touches = |step: &Step, slot: Slot| plan.accesses(step).iter().any(|a| a.region.slot == slot);
+    let writers: Vec<usize> = (0..body.len())
+        .filter(|n| {
+            let writes = |a: &crate::plan::Access| a.region.slot == next && a.mode == Mode::Write;
+            plan.accesses(&body[*n]).iter().any(writes)
+        })
+        .collect();
+    let [writer] = writers[..] else { return false };
+    let held = |s: &Step| s.action.is_control() && (touches(s, state) || touches(s, next));
+    if body.iter().any(held) {
+        return false;
+    }
+    let readers = (0..body.len()).filter(|n| *n != writer && touches(&body[*n], state));
+    let ordered = |n: usize| {
+        n < writer
+            && body[n + 1..=writer].iter().any(|s| s.barrier == Barrier::Before || s.action.is_control())
+    };
+    if !readers.into_iter().all(ordered) {
+        return false;
+    }
+    let step = &body[writer];
+    let arguments = |slot: Slot| (0..step.buffers.len()).filter(move |n| step.buffers[*n].slot == slot);
+    let Some(kernel) = step.action.kernel() else { return !touches(step, state) };
+    arguments(state).all(|x| arguments(next).all(|y| plan.over[kernel].contains(&(x, y))))
+}
+
+/// Lets steps use another buffer.
+fn rename(steps: &mut [Step], from: Slot, to: Slot) {
+    for step in steps {
+        step.buffers.iter_mut().filter(|r| r.slot == from).for_each(|r| r.slot = to);
+    }
 }

@@ -2,8 +2,12 @@
 //!
 //! A life is counted in phases, which are what lies between barriers. Buffers whose lives do not overlap share bytes. In a
 //! loop, what is also used outside of it lives through all of its phases, and so does its state, whose two buffers
-//! live equally long: after the loop either may hold what the last iteration left.
+//! live equally long: after the loop either may hold what the last iteration left. A step that may write its output over an
+//! input ([`Plan::over`]) does so where nothing else needs the input: the two are one block of memory.
+//!
+//! `place.rs` finds the places of the blocks.
 
+use super::place::{Block, pack};
 use super::{Action, Again, Barrier, Carried, Place, Plan, Slot, Step};
 use lawson_graph::{Bindings, Code, Error, Result};
 
@@ -16,10 +20,9 @@ pub struct Bound {
     pub offsets: Vec<Option<usize>>,
     /// How many bytes the arena has.
     pub arena: usize,
+    /// How many bytes are needed at once, at the phase that needs most: no arena is smaller.
+    pub needed: usize,
 }
-
-/// Buffers of the arena begin at multiples of this.
-const ALIGN: usize = 64;
 
 /// The first and the last phase in which a buffer is needed.
 pub(super) type Life = (usize, usize);
@@ -35,82 +38,46 @@ impl Plan {
             })?;
             bytes.push(n);
         }
-        let lives = self.lives();
-        let mut order: Vec<usize> =
-            (0..self.buffers.len()).filter(|i| matches!(self.buffers[*i].place, Place::Arena)).collect();
-        order.sort_by_key(|i| std::cmp::Reverse(bytes[*i]));
-        let mut offsets: Vec<Option<usize>> = vec![None; self.buffers.len()];
-        let mut arena = 0;
-        let mut placed: Vec<usize> = Vec::new();
-        for i in order {
-            let Some((first, last)) = lives[i] else { continue };
-            // What is in the way: buffers alive at the same time, by where they lie.
-            let mut taken: Vec<(usize, usize)> = placed
-                .iter()
-                .filter(|p| lives[**p].is_some_and(|(f, l)| f <= last && first <= l))
-                .filter_map(|p| offsets[*p].map(|at| (at, at + bytes[*p])))
-                .collect();
-            taken.sort_unstable();
-            let mut at = 0usize;
-            for (from, to) in taken {
-                if at.saturating_add(bytes[i]) <= from {
-                    break;
+        let walk = self.walk();
+        let lives = walk.lives();
+        let merged = walk.merged(&lives, &bytes);
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut of: Vec<Option<usize>> = vec![None; self.buffers.len()];
+        for n in 0..self.buffers.len() {
+            let (Some(life), Place::Arena) = (lives[n], &self.buffers[n].place) else { continue };
+            let first = merged[n];
+            match of[first] {
+                Some(block) => blocks[block].extend(life),
+                None => {
+                    of[first] = Some(blocks.len());
+                    blocks.push(Block { bytes: bytes[n], life });
                 }
-                at = at.max(to.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX));
             }
-            let end =
-                at.checked_add(bytes[i]).filter(|end| isize::try_from(*end).is_ok()).ok_or_else(|| {
-                    let message =
-                        format!("the arena would end behind byte {at} with a buffer of {}", bytes[i]);
-                    Error::new(Code::DimOverflow, message).help("run on smaller sizes")
-                })?;
-            offsets[i] = Some(at);
-            arena = arena.max(end);
-            placed.push(i);
+            of[n] = of[first];
         }
-        let bound = Bound { bytes, offsets, arena };
+        let packed = pack(&blocks).ok_or_else(|| {
+            let message = "the arena would be larger than any memory";
+            Error::new(Code::DimOverflow, message).help("run on smaller sizes")
+        })?;
+        let offsets = of.iter().map(|block| block.map(|b| packed.offsets[b])).collect();
+        let bound = Bound { bytes, offsets, arena: packed.size, needed: packed.needed };
         if cfg!(debug_assertions) {
             crate::borrow::assert(self, Some(&bound))?;
         }
         Ok(bound)
     }
 
-    /// The first and last phase of every buffer that a step uses.
-    fn lives(&self) -> Vec<Option<Life>> {
-        let mut walk =
-            Walk { plan: self, phase: 0, uses: vec![Vec::new(); self.buffers.len()], loops: Vec::new() };
+    fn walk(&self) -> Walk<'_> {
+        let mut walk = Walk {
+            plan: self,
+            phase: 0,
+            uses: vec![Vec::new(); self.buffers.len()],
+            loops: Vec::new(),
+            launches: Vec::new(),
+            moving: vec![false; self.buffers.len()],
+        };
         walk.block(&self.steps);
-        let Walk { uses, loops, .. } = walk;
-        let mut lives: Vec<Option<Life>> =
-            uses.iter().map(|u| Some((*u.iter().min()?, *u.iter().max()?))).collect();
-        // Loops stand after those that they hold.
-        for (span, carried) in &loops {
-            let inside = |phase: &usize| (span.0..=span.1).contains(phase);
-            for (life, uses) in lives.iter_mut().zip(&uses) {
-                let count = uses.iter().filter(|p| inside(p)).count();
-                if count > 0 && count < uses.len() {
-                    extend(life, *span);
-                }
-            }
-            for Carried { state, next } in *carried {
-                extend(&mut lives[state.0 as usize], *span);
-                extend(&mut lives[next.0 as usize], *span);
-            }
-        }
-        // Buffers that exchange their bytes live equally long, through chains of loops too.
-        let pairs: Vec<Carried> = loops.iter().flat_map(|(_, carried)| carried.iter().copied()).collect();
-        let mut changed = !pairs.is_empty();
-        while std::mem::take(&mut changed) {
-            for Carried { state, next } in &pairs {
-                let [a, b] = [lives[state.0 as usize], lives[next.0 as usize]];
-                let mut both = a;
-                b.into_iter().for_each(|life| extend(&mut both, life));
-                changed |= a != both || b != both;
-                lives[state.0 as usize] = both;
-                lives[next.0 as usize] = both;
-            }
-        }
-        lives
+        walk
     }
 }
 
@@ -124,11 +91,88 @@ struct Walk<'p> {
     phase: usize,
     /// The phases in which each buffer is used.
     uses: Vec<Vec<usize>>,
-    /// The phases of each loop, and its state.
+    /// The phases of each loop, and its state; loops stand after those that they hold.
     loops: Vec<(Life, &'p [Carried])>,
+    /// The steps that run kernels, with their phases.
+    launches: Vec<(usize, &'p Step)>,
+    /// Buffers that exchange their places or are gone through by rows.
+    moving: Vec<bool>,
 }
 
 impl<'p> Walk<'p> {
+    /// The first and last phase of every buffer that a step uses.
+    fn lives(&self) -> Vec<Option<Life>> {
+        let mut lives: Vec<Option<Life>> =
+            self.uses.iter().map(|u| Some((*u.iter().min()?, *u.iter().max()?))).collect();
+        for (span, carried) in &self.loops {
+            let inside = |phase: &usize| (span.0..=span.1).contains(phase);
+            for (life, uses) in lives.iter_mut().zip(&self.uses) {
+                let count = uses.iter().filter(|p| inside(p)).count();
+                if count > 0 && count < uses.len() {
+                    extend(life, *span);
+                }
+            }
+            for Carried { state, next } in *carried {
+                extend(&mut lives[state.0 as usize], *span);
+                extend(&mut lives[next.0 as usize], *span);
+            }
+        }
+        // Buffers that exchange their bytes live equally long, through chains of loops too.
+        let pairs: Vec<Carried> =
+            self.loops.iter().flat_map(|(_, carried)| carried.iter().copied()).collect();
+        let mut changed = !pairs.is_empty();
+        while std::mem::take(&mut changed) {
+            for Carried { state, next } in &pairs {
+                let [a, b] = [lives[state.0 as usize], lives[next.0 as usize]];
+                let mut both = a;
+                b.into_iter().for_each(|life| extend(&mut both, life));
+                changed |= a != both || b != both;
+                lives[state.0 as usize] = both;
+                lives[next.0 as usize] = both;
+            }
+        }
+        lives
+    }
+
+    /// For each buffer, the first of those with which it is one block.
+    fn merged(&self, lives: &[Option<Life>], bytes: &[usize]) -> Vec<usize> {
+        let mut first: Vec<usize> = (0..bytes.len()).collect();
+        let mut taken = vec![false; bytes.len()];
+        let free = |n: usize| matches!(self.plan.buffers[n].place, Place::Arena) && !self.moving[n];
+        let once = |n: usize, phase: usize| self.uses[n].iter().filter(|p| **p == phase).count() == 1;
+        // What a loop uses of what lies outside of it, its next iteration uses again.
+        let local = |n: usize, phase: usize| {
+            let mut around = self.loops.iter().filter(|(span, _)| (span.0..=span.1).contains(&phase));
+            around.all(|(span, _)| self.uses[n].iter().all(|p| (span.0..=span.1).contains(p)))
+        };
+        for (phase, step) in &self.launches {
+            let Some(kernel) = step.action.kernel() else { continue };
+            for (read, written) in self.plan.over.get(kernel).into_iter().flatten() {
+                let (Some(x), Some(y)) = (step.buffers.get(*read), step.buffers.get(*written)) else {
+                    continue;
+                };
+                let whole = x.part.is_none() && y.part.is_none();
+                let (x, y) = (x.slot.0 as usize, y.slot.0 as usize);
+                // The input ends and the output begins with this step, which alone uses them in its phase.
+                let ends = lives[x].is_some_and(|l| l.1 == *phase) && once(x, *phase);
+                let begins = lives[y].is_some_and(|l| l.0 == *phase) && once(y, *phase);
+                let fits = whole && x != y && bytes[x] == bytes[y] && free(x) && free(y);
+                let local = local(x, *phase) && local(y, *phase);
+                if fits && ends && begins && local && !taken[x] && first[y] == y {
+                    first[y] = first[x];
+                    taken[x] = true;
+                }
+            }
+        }
+        // What was merged into one that was merged later.
+        for n in 0..first.len() {
+            while first[first[n]] != first[n] {
+                first[n] = first[first[n]];
+            }
+        }
+        first
+    }
+
     fn block(&mut self, steps: &'p [Step]) {
         for step in steps {
             if step.barrier == Barrier::Before {
@@ -140,6 +184,14 @@ impl<'p> Walk<'p> {
             match &step.action {
                 Action::Declared { accesses, .. } => accesses.iter().for_each(|a| self.note(a.region.slot)),
                 Action::Loop(l) => {
+                    for c in l.carried.iter().filter(|c| c.state != c.next) {
+                        self.moving[c.state.0 as usize] = true;
+                        self.moving[c.next.0 as usize] = true;
+                    }
+                    for r in &l.rows {
+                        let of = self.plan.root(r.row);
+                        self.moving[of.0 as usize] = true;
+                    }
                     self.phase += 1;
                     let first = self.phase;
                     if let Again::While { steps, condition } = &l.again {
@@ -164,7 +216,8 @@ impl<'p> Walk<'p> {
                     self.note(b.condition);
                     self.phase += 1;
                 }
-                Action::Launch { .. } | Action::Evaluate { .. } | Action::Interpret(_) => {}
+                Action::Launch { .. } | Action::Evaluate { .. } => self.launches.push((self.phase, step)),
+                Action::Interpret(_) => {}
             }
         }
     }

@@ -8,6 +8,7 @@ use super::{
 use crate::buffer::{Layout, Role};
 use crate::schedule::Schedule;
 use crate::text::kernel_in;
+use crate::verify::verify;
 use lawson_graph::syntax::{Cursor, Kind, Source, Span};
 use lawson_graph::{Bindings, Code, Dim, Error, Place as Where, Result};
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ pub struct WrittenPlan {
 const MAX_DEPTH: usize = 64;
 
 impl Plan {
-    /// Reads a plan from its text form. It is not checked; see [`crate::borrow`].
+    /// Reads a plan from its text form. Its kernels are verified; its steps are not checked yet, see [`crate::borrow`].
     ///
     /// ```
     /// use lawson_kernel::{Plan, borrow};
@@ -74,16 +75,21 @@ fn bound(plan: &Plan, offsets: Vec<Option<usize>>) -> Result<Option<Bound>> {
         };
         bytes.push(size);
     }
+    let mut used = vec![false; plan.buffers.len()];
+    plan.visit(&mut |step, _| plan.accesses(step).iter().for_each(|a| used[a.region.slot.0 as usize] = true));
     let mut arena = 0usize;
     for (n, b) in plan.buffers.iter().enumerate().filter(|(_, b)| matches!(b.place, Place::Arena)) {
         let end = offsets[n].and_then(|at| at.checked_add(bytes[n]));
+        if !used[n] {
+            continue;
+        }
         let Some(end) = end else {
             let message = format!("`{}` does not say at which byte it lies, but others do", b.name);
             return Err(Error::new(Code::PlanRegion, message).help("write `at` and a number behind its size"));
         };
         arena = arena.max(end);
     }
-    Ok(Some(Bound { bytes, offsets, arena }))
+    Ok(Some(Bound { bytes, offsets, arena, needed: 0 }))
 }
 
 struct Parser<'a> {
@@ -110,8 +116,10 @@ impl Parser<'_> {
         while self.cursor.at_word("kernel") {
             let cursor = Cursor::new(self.cursor.source);
             let taken = std::mem::replace(&mut self.cursor, cursor);
+            let at = taken.source.place(taken.span());
             let (kernel, rest) = kernel_in(taken)?;
             self.cursor = rest;
+            verify(&kernel).map_err(|e| e.at(at))?;
             self.plan.add_kernel(kernel, Schedule::default());
         }
         self.plan.steps = self.block(0)?;

@@ -133,7 +133,11 @@ impl fmt::Display for PlanText<'_> {
         if let Some(bound) = bound {
             let apart: usize =
                 bound.offsets.iter().zip(&bound.bytes).filter(|(at, _)| at.is_some()).map(|(_, b)| b).sum();
-            writeln!(f, "  arena: {} bytes; without sharing: {apart}", bound.arena)?;
+            writeln!(
+                f,
+                "  arena: {} bytes; needed at once: {}; without sharing: {apart}",
+                bound.arena, bound.needed
+            )?;
         }
         writeln!(f, "steps")?;
         let mut number = 0;

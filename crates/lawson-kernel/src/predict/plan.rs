@@ -5,8 +5,8 @@ use crate::machine::Machine;
 use crate::plan::{Action, Barrier, Bound, Plan, Slot};
 use lawson_graph::{Bindings, Result};
 
-/// Predicts every step of a plan that launches a kernel, for runs that follow each other: what a run leaves in the caches, the next
-/// finds there. Of loops, branches and what is left to the host, nothing is said.
+/// Predicts every launch among the steps of a plan, for runs that follow each other: what a run leaves in the caches, the next finds
+/// there. Of loops, branches and what is left to the host nothing is said.
 pub fn predict_plan(
     plan: &Plan,
     machine: &Machine,
@@ -45,17 +45,18 @@ fn since(plan: &Plan, bound: &Bound, step: usize, slot: Slot, enough: f64) -> f6
     let count = plan.steps.len();
     for back in 1..=count {
         let before = &plan.steps[(step + count - back) % count];
-        for s in before.buffers.iter().map(|r| r.slot) {
-            if !seen.contains(&s) {
-                seen.push(s);
-                bytes += size(s) as f64;
+        let touched: Vec<Slot> = plan.accesses(before).iter().map(|a| a.region.slot).collect();
+        for s in &touched {
+            if !seen.contains(s) {
+                seen.push(*s);
+                bytes += size(*s) as f64;
             }
         }
-        let touches = |s: Slot| match (place(s), place(slot)) {
+        let touches = |s: &Slot| match (place(*s), place(slot)) {
             (Some((a, b)), Some((c, d))) => a < d && c < b,
-            _ => s == slot,
+            _ => *s == slot,
         };
-        if before.buffers.iter().any(|r| touches(r.slot)) || bytes > enough {
+        if touched.iter().any(touches) || bytes > enough {
             break;
         }
     }

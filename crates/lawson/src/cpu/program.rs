@@ -68,6 +68,18 @@ impl Times<'_> {
     pub(crate) const ONCE: Times<'static> = Times { times: 1, feeds: &[] };
 }
 
+fn has_bytes(value: &Value) -> bool {
+    value.as_tensor().is_some_and(|t| t.dtype() != DType::Str)
+}
+
+/// The bytes of a value; one of the host has none.
+fn bytes_of(value: &Value) -> &[u8] {
+    match value {
+        Value::Tensor(t) if has_bytes(value) => &t.bytes()[..],
+        _ => &[],
+    }
+}
+
 impl Signature {
     fn new(graph: &Graph, plan: &Plan) -> Signature {
         let values = graph.inputs().iter().enumerate().map(|(n, v)| ValueInfo {
@@ -125,8 +137,8 @@ impl Unpacked {
                 Stage::Schedule => times.schedule += took,
             }
         })?;
-        let start = Instant::now();
         let signature = Signature::new(graph, &plan);
+        let start = Instant::now();
         let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len(), isa)?;
         times.emit += start.elapsed();
         Ok(Unpacked { code, signature, isa })
@@ -149,8 +161,33 @@ impl Unpacked {
 impl CpuProgram {
     /// The same code and constants with another team.
     pub(crate) fn with_team(&self, team: Team) -> CpuProgram {
-        let (executable, signature) = (self.executable.clone(), self.signature.clone());
-        CpuProgram { executable, team, signature, isa: self.isa }
+        let CpuProgram { executable, signature, isa, .. } = self;
+        CpuProgram { executable: executable.clone(), team, signature: signature.clone(), isa: *isa }
+    }
+
+    /// Runs each step by itself so many times; gives the seconds of each, by round.
+    pub(crate) fn profile(
+        &self,
+        session: &mut Option<CpuSession>,
+        inputs: &[Value],
+        rounds: usize,
+        options: &interp::Options,
+    ) -> Result<Vec<Vec<f64>>> {
+        let session = self.fit_all(session, inputs)?;
+        let mut outputs = Vec::new();
+        for size in &session.outputs {
+            let bytes = size.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0);
+            let memory = Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, e.to_string()))?;
+            outputs.push((memory, bytes));
+        }
+        let mut all = Vec::with_capacity(rounds);
+        for _ in 0..rounds {
+            let mut seconds = vec![0.0; self.plan().steps.len()];
+            let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
+            session.instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, options)?;
+            all.push(seconds);
+        }
+        Ok(all)
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -192,52 +229,12 @@ impl CpuProgram {
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
     }
 
-    fn session(&self, inputs: Vec<(DType, Vec<usize>)>, bindings: Bindings) -> Result<CpuSession> {
-        let mut outputs = Vec::new();
-        for (_, ty) in &self.signature.outputs {
-            outputs.push(match ty {
-                Some(ty) => Some((ty.dtype, bindings.eval_shape(&ty.shape)?)),
-                None => None,
-            });
-        }
-        let instance = self.executable.instance(&bindings, &self.team)?;
-        Ok(CpuSession { inputs, bindings, outputs, instance })
-    }
-
-    /// Runs each step by itself so many times; gives the seconds of each, by round.
-    pub(crate) fn profile(
+    /// Makes the session fit these values, and gives it those that have no bytes.
+    fn fit_all<'s>(
         &self,
-        session: &mut Option<CpuSession>,
+        session: &'s mut Option<CpuSession>,
         inputs: &[Value],
-        rounds: usize,
-    ) -> Result<Vec<Vec<f64>>> {
-        let tensors: Vec<&HostTensor> = inputs.iter().filter_map(Value::as_tensor).collect();
-        let session = self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?;
-        let mut outputs = Vec::new();
-        for (d, n) in session.outputs.iter().flatten() {
-            let bytes = d.bytes_for(n.iter().product()).unwrap_or(0);
-            let memory = Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, e.to_string()))?;
-            outputs.push((memory, bytes));
-        }
-        let mut all = Vec::with_capacity(rounds);
-        for _ in 0..rounds {
-            let mut seconds = vec![0.0; self.plan().steps.len()];
-            let given = tensors.iter().map(|t| &t.bytes()[..]);
-            let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
-            session.instance.profile(given, taken, &mut seconds)?;
-            all.push(seconds);
-        }
-        Ok(all)
-    }
-
-    pub(crate) fn run_values(
-        &self,
-        session: &mut Option<CpuSession>,
-        inputs: &[Value],
-        times: Times<'_>,
-        options: &interp::Options,
-    ) -> Result<Vec<Value>> {
-        let has_bytes = |v: &Value| v.as_tensor().is_some_and(|t| t.dtype() != DType::Str);
+    ) -> Result<&'s mut CpuSession> {
         let session = if self.signature.plain {
             let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
             for (n, v) in inputs.iter().enumerate() {
@@ -251,14 +248,34 @@ impl CpuProgram {
         for (n, v) in inputs.iter().enumerate().filter(|(_, v)| !has_bytes(v)) {
             session.instance.set_value(n, v.clone());
         }
+        Ok(session)
+    }
+
+    fn session(&self, inputs: Vec<(DType, Vec<usize>)>, bindings: Bindings) -> Result<CpuSession> {
+        let mut outputs = Vec::new();
+        for (_, ty) in &self.signature.outputs {
+            outputs.push(match ty {
+                Some(ty) => Some((ty.dtype, bindings.eval_shape(&ty.shape)?)),
+                None => None,
+            });
+        }
+        let instance = self.executable.instance(&bindings, &self.team)?;
+        Ok(CpuSession { inputs, bindings, outputs, instance })
+    }
+
+    pub(crate) fn run_values(
+        &self,
+        session: &mut Option<CpuSession>,
+        inputs: &[Value],
+        times: Times<'_>,
+        options: &interp::Options,
+    ) -> Result<Vec<Value>> {
+        let session = self.fit_all(session, inputs)?;
         let size = |o: &Option<(DType, Vec<usize>)>| {
             o.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0)
         };
         let mut results: Vec<Vec<u8>> = session.outputs.iter().map(|o| vec![0u8; size(o)]).collect();
-        let given = inputs.iter().map(|v| match v {
-            Value::Tensor(t) if has_bytes(v) => &t.bytes()[..],
-            _ => &[],
-        });
+        let given = inputs.iter().map(bytes_of);
         let taken = results.iter_mut().map(Vec::as_mut_slice);
         match times {
             Times { times: 1, .. } => session.instance.run(given, taken, options)?,

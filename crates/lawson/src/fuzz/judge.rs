@@ -212,12 +212,7 @@ impl Judge {
 
     fn compile(&self, graph: &Graph) -> Result<Vec<Program>> {
         let team = self.teams.first().cloned();
-        let options = CompileOptions {
-            target: self.target,
-            passes: self.passes.clone(),
-            team,
-            ..CompileOptions::default()
-        };
+        let options = CompileOptions { target: self.target, passes: self.passes.clone(), team, isa: None };
         let first = Program::compile(graph.clone(), &options)?;
         let others = self.teams.iter().skip(1).map(|t| first.with_team(t.clone()));
         Ok(std::iter::once(first.clone()).chain(others).collect())

@@ -111,6 +111,8 @@ fn while_loops_carry_state_and_read_captures() {
     }
     for n in [1, 16, 33] {
         let given = vec![lawson::HostTensor::from_slice(&[n], &vec![2f32; n]).unwrap()];
+        let plan = compile(NEWTON).plan().unwrap().to_string();
+        assert_eq!(plan.matches(" in place").count(), 2, "{plan}");
         let results = check(NEWTON, &given);
         assert_eq!(results[1], Tensor::scalar(7i32));
         assert!((results[0].to_vec::<f32>().unwrap()[0] - 2f32.sqrt()).abs() < 1e-6);
