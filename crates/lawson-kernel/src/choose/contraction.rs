@@ -440,10 +440,15 @@ impl<'k> Chooser<'k> {
         out
     }
 
-    /// Whether what is read along an axis can be copied side by side first: it comes when running, and how much it is, is known.
+    /// Whether what is read along an axis can be copied side by side first: it comes when running, how much it is, is known, and
+    /// nothing else is read of the buffer, of which a copy is made or none.
     fn can_be_copied(&self, a: &Access, along: AxisId) -> bool {
         let b = self.kernel.buffer(a.buffer);
         let Expr::Load(load) = self.kernel.expr(a.expr) else { return false };
+        let of_it = |e: &&Expr| matches!(e, Expr::Load(l) if l.buffer == a.buffer);
+        if self.kernel.exprs.iter().filter(of_it).count() != 1 {
+            return false;
+        }
         !self.freedom.constants.contains(&a.buffer)
             && b.role == Role::Input
             && load.guard.is_none()

@@ -119,3 +119,57 @@ fn weights_that_are_read_once_are_fetched_ahead() {
     assert!(!prefetches(1, 256, 256), "they are in the second cache");
     assert!(!prefetches(1, 3072, 767), "the steps do not divide");
 }
+
+/// A product with a matrix that lies transposed: both operands are read along what is summed.
+fn transposed(m: i64, n: i64, k: i64, operands: &str) -> Kernel {
+    let (right, at) = match operands {
+        "one buffer" => ("a", format!("j + {m}")),
+        _ => ("b", "j".to_string()),
+    };
+    let text = format!(
+        "lawson-kernel 1
+kernel @nt {{
+  in a: f32[{}, {k}]
+  in b: f32[{n}, {k}]
+  out y: f32[{m}, {n}]
+  axes i, j, r
+  acc s: f32 = 0.0 identity 0.0 merge add
+  for i in 0 to {m} {{
+    for j in 0 to {n} {{
+      accumulate s {{
+        for r in 0 to {k} {{
+          step s = fma(a[i, r], {right}[{at}, r], state(s))
+        }}
+      }}
+      y[i, j] = s
+    }}
+  }}
+}}
+",
+        m + n
+    );
+    Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn a_transposed_matrix_is_copied_side_by_side_first() {
+    for (m, n, k) in [(128, 128, 64), (40, 33, 7), (64, 16, 5)] {
+        let plain = transposed(m, n, k, "two buffers");
+        let (kernel, schedule) = chosen(&plain, Vec::new());
+        assert!(schedule.contains("pack b at"), "{m}x{n}x{k}\n{schedule}");
+        assert_eq!(bits(&kernel, &[]), bits(&plain, &[]), "{m}x{n}x{k}\n{schedule}");
+    }
+}
+
+#[test]
+fn a_matrix_that_few_rows_read_is_not_copied() {
+    let (_, schedule) = chosen(&transposed(3, 128, 64, "two buffers"), Vec::new());
+    assert!(!schedule.contains("pack"), "{schedule}");
+}
+
+#[test]
+fn operands_of_one_buffer_are_not_copied() {
+    let plain = transposed(64, 64, 16, "one buffer");
+    let (_, schedule) = chosen(&plain, Vec::new());
+    assert!(!schedule.contains("pack"), "{schedule}");
+}
