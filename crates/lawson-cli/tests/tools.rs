@@ -168,6 +168,8 @@ fn bench_says_how_long_each_stage_and_each_kernel_took() {
         assert!(said["compile_ms"][stage].as_f64().unwrap() >= 0.0, "{stage}");
     }
     assert_eq!(said["symbols"]["N"], 64);
+    let counted = &said["operators"];
+    assert!(counted["machine_code"].as_u64().unwrap() > 0 && counted["interpreter"] == 0, "{counted}");
     assert!(said["flops"].as_f64().unwrap() >= 2.0 * 64.0 * 64.0 * 32.0);
     assert!(said["memory"]["peak_resident_bytes"].as_u64().unwrap() > 1 << 20);
     let runs = said["runs"].as_array().unwrap();

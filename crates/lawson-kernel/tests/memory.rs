@@ -191,6 +191,10 @@ fn in_place_needs_each_element_read_by_the_iteration_that_writes_it_once() {
         // The vector is not as large as the output.
         assert!(!in_place(&kernel(body), 1, 2), "{body}");
     }
+    // The input is also where to read: an iteration may look at what another has written over.
+    let indexed = "lawson-kernel 1 kernel @k where N >= 1 { in x: i32[N] in z: i32[8] out y: i32[N] axes i
+      for i in 0 to N parallel { y[i] = x[i] + z[clamp(x[0], 8)] } }";
+    assert!(!in_place(&Kernel::parse(indexed).unwrap(), 0, 2));
     let sum = "acc c: f32 = 0.0 identity 0.0 merge add
       for i in 0 to N parallel {
         accumulate c { for k in 0 to 8 { c += x[i, k] } }
