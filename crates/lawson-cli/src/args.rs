@@ -266,7 +266,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
     /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
-    /// with AVX-512, of elementwise operators, views, gathers, slices at places that are data, reductions, contractions,
+    /// with AVX-512, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
     /// convolutions and windows in f32, and of loops and branches around them. What has no machine code is left to the evaluator of
     /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
     #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]

@@ -268,3 +268,53 @@ fn parts_of_a_concatenation_that_do_not_move_with_its_axis() {
         &[("M", 5)],
     );
 }
+
+#[test]
+fn running_sums_have_schedules() {
+    for (axis, shape) in [(0, "N, 40"), (1, "N, 40"), (1, "3, N, 20"), (0, "N")] {
+        let text = format!(
+            "lawson 1
+             graph @g(%x: f32[{shape}]) -> (y: f32[{shape}]) {{
+               %a = exp %x
+               %c = cumulative_sum %a {{axis = {axis}}}
+               %y = neg %c
+               return %y
+             }}"
+        );
+        let graph = Graph::parse(&text).unwrap();
+        let plan = compile(&graph, &Machine::default()).unwrap();
+        assert!(plan.unscheduled.iter().all(Option::is_none), "{:?}", plan.unscheduled);
+        for n in [0, 1, 5, 33] {
+            check(&text, &[("N", n)]);
+        }
+    }
+}
+
+#[test]
+fn an_embedding_with_its_norm_is_two_kernels() {
+    let text = "lawson 1
+         graph @g(%i: i64[2, S], %w: f32[50, 40], %p: f32[64, 40], %g: f32[40], %b: f32[40]) -> (y: f32[2, S, 40]) where S <= 64 {
+           %n: i64[] = constant 50
+           %z: i64[] = constant 0
+           %n1 = broadcast %n {shape = [2, S], axes = []}
+           %z1 = broadcast %z {shape = [2, S], axes = []}
+           %m = add %i, %n1
+           %l = lt %i, %z1
+           %k = select %l, %m, %i
+           %j = reshape %k {shape = [2, S, 1]}
+           %e = gather %w, %j {axes = [0]}
+           %q = slice %p {start = [0, 0], size = [S, 40], step = [1, 1]}
+           %q2 = broadcast %q {shape = [2, S, 40], axes = [1, 2]}
+           %s = add %e, %q2
+           %y = layer_norm %s, %g, %b {axis = 2, epsilon = 0.001}
+           return %y
+         }";
+    let graph = lawson_opt::Pipeline::standard().run(&Graph::parse(text).unwrap()).unwrap();
+    let plan = compile(&graph, &Machine::default()).unwrap();
+    assert_eq!(plan.steps.len(), 2);
+    assert!(plan.unscheduled.iter().all(Option::is_none), "{:?}", plan.unscheduled);
+    for s in [1, 7, 33] {
+        check(text, &[("S", s)]);
+        check_with(text, &[("S", s)], Elements::Wild);
+    }
+}

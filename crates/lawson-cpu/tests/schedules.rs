@@ -19,7 +19,7 @@ use lawson_kernel::verify::verify;
 use lawson_kernel::{For, Kernel, Kind, Level, Node, eval};
 
 /// Graphs whose kernels are scheduled; N and M are run at several sizes.
-const GRAPHS: [&str; 32] = [
+const GRAPHS: [&str; 34] = [
     "graph @matmul(%x: f32[N, 19], %w: f32[19, M], %b: f32[M]) -> (y: f32[N, M]) {
        %h = contract %x, %w {batch = [], sum = [[1, 0]]}
        %c = broadcast %b {shape = [N, M], axes = [1]}
@@ -150,6 +150,15 @@ const GRAPHS: [&str; 32] = [
     "graph @wide_by_data(%x: i64[9, M], %i: i64[N, 1], %w: i64[N, M]) -> (y: i64[N, M]) {
        %g = gather %x, %i {axes = [0]}
        %y = add %g, %w
+       return %y
+     }",
+    "graph @running(%x: f32[N, M]) -> (y: f32[N, M]) {
+       %a = neg %x
+       %y = cumulative_sum %a {axis = 0}
+       return %y
+     }",
+    "graph @running_back(%x: i32[N, M, 3]) -> (y: i32[N, M, 3]) {
+       %y = cumulative_max %x {axis = 1, exclusive = true, reverse = true}
        return %y
      }",
     "graph @divided(%x: i32[N, M], %d: i32[M], %f: f32[N], %g: f32[N]) -> (y: i32[N, M], z: f32[N]) {

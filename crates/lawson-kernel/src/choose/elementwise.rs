@@ -2,8 +2,10 @@
 
 use super::stride::{Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
+use crate::range::Scope;
 use crate::schedule::{Directive, Tail};
-use crate::tree::{Kind, Node};
+use crate::tree::{AxisId, Kind, Node, Store};
+use crate::verify::conflict;
 
 /// Vectors that are computed at once, so that loads and long operations overlap.
 const AT_ONCE: i64 = 4;
@@ -18,13 +20,23 @@ impl<'k> Chooser<'k> {
         let values: Vec<_> = stores.iter().map(|s| s.value).collect();
         let reads = loads(self.kernel, &values);
         let lanes = self.machine.lanes;
+        // Where a stage reads back what it stored elsewhere, some loop must go in order.
+        let offset = |s: &&Store| self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+        let reads_back = reads.iter().any(|r| {
+            let own = stores.iter().filter(|s| s.buffer == r.buffer);
+            own.into_iter().any(|s| offset(s) != r.offset)
+        });
+        let in_order = match (reads_back, position) {
+            (false, _) => Vec::new(),
+            (true, Position::Root) => self.carrying(n),
+            (true, Position::Inside) => return,
+        };
         // The densest axis: stores side by side first of all, then as many loads as can be.
         let score = |axis| {
             let mut score = 0i64;
             for s in &stores {
-                let offset = self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
                 let narrow = self.kernel.buffer(s.buffer).dtype.bits() != 32;
-                match stride(&offset, axis) {
+                match stride(&offset(s), axis) {
                     Stride::Known(1) => score += 8,
                     Stride::None | Stride::Uneven | Stride::Data => return i64::MIN,
                     _ if narrow => return i64::MIN,
@@ -51,25 +63,30 @@ impl<'k> Chooser<'k> {
             .loops
             .iter()
             .enumerate()
-            .filter(|(_, f)| f.begin.is(0) && f.step == 1)
+            .filter(|(_, f)| f.begin.is(0) && f.step == 1 && !in_order.contains(&f.axis))
             .map(|(i, f)| (score(f.axis), i))
             .filter(|(s, _)| *s > i64::MIN)
             .max();
         let Some((_, at)) = best else {
             if position == Position::Root {
-                self.share(n.loops.iter().copied());
+                self.share(n.loops.iter().copied().take_while(|f| !in_order.contains(&f.axis)));
             }
             return;
         };
         let vector = n.loops[at];
         let others = || n.loops.iter().copied().filter(|f| f.axis != vector.axis);
         let mut axis = self.name(vector);
+        let known = extent(vector);
+        if !in_order.is_empty() {
+            // Lanes go through what is in order side by side, wherever that stands.
+            self.share(n.loops[..at].iter().copied().take_while(|f| !in_order.contains(&f.axis)));
+            return self.vectorise(&axis, known, lanes);
+        }
         if at + 1 != n.loops.len() {
             let mut order: Vec<String> = others().map(|f| self.name(f)).collect();
             order.push(axis.clone());
             self.reorder(order);
         }
-        let known = extent(vector);
         if position == Position::Root {
             self.share(others());
             if n.loops.len() == 1 && known.is_none_or(|e| e > SHARE) {
@@ -88,6 +105,19 @@ impl<'k> Chooser<'k> {
             }
         }
         self.vectorise(&axis, known, lanes);
+    }
+
+    /// The loops of a nest at the root whose iterations need each other.
+    fn carrying(&self, n: &Nest<'k>) -> Vec<AxisId> {
+        let mut scope = Scope::new(self.kernel);
+        let mut found = Vec::new();
+        for f in &n.loops {
+            if conflict(&mut scope, f, &|_| false).is_some() {
+                found.push(f.axis);
+            }
+            scope.enter(f);
+        }
+        found
     }
 
     /// Splits a loop into vectors, several at once.

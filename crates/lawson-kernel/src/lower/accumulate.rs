@@ -15,14 +15,14 @@ use std::collections::HashSet;
 
 /// How the state of an accumulator and a term become the next state.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Combine {
+pub(super) enum Combine {
     Binary(BinaryKind),
     /// The greatest, whichever where one is NaN.
     LenientMax,
 }
 
 /// How elements of a dtype are combined, and what no elements give; `None` for a monoid that is not known here.
-fn monoid(kind: Monoid, dtype: DType) -> Option<(Combine, Scalar)> {
+pub(super) fn monoid(kind: Monoid, dtype: DType) -> Option<(Combine, Scalar)> {
     let top = if dtype.has_infinity() { Some(f64::INFINITY) } else { dtype.max_finite() };
     let top = top.unwrap_or(f64::INFINITY);
     let (least, greatest) = dtype.int_range().unwrap_or((0, 0));

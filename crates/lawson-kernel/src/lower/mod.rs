@@ -12,7 +12,7 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
-//! that of indices that are data, `accumulate.rs` the accumulators, `keep.rs` decides on scratch, `flatten.rs` and
+//! that of indices that are data, `accumulate.rs` the accumulators, `running.rs` what runs along an axis, `keep.rs` decides on scratch, `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
@@ -25,6 +25,7 @@ mod keep;
 mod nest;
 mod pattern;
 mod remap;
+mod running;
 mod share;
 mod steps;
 mod view;
@@ -83,7 +84,8 @@ impl Lowered {
     }
 }
 
-/// Whether lowering computes an operator by loops over elements.
+/// Whether lowering computes an operator by loops in which others may be computed too. What it does not take may still have a
+/// kernel of its own: running combinations, attention.
 pub fn takes(op: &Op) -> bool {
     match op {
         op if op.is_elementwise() => true,

@@ -9,7 +9,7 @@ use crate::group::{Group, Refused};
 use crate::index::Index;
 use crate::layout::Orders;
 use crate::tree::{For, Kernel, Kind, Node as Tree};
-use lawson_graph::{Dim, Graph};
+use lawson_graph::{Dim, Graph, Op};
 
 pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     if group.outputs.is_empty() {
@@ -46,6 +46,7 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
         }
     }
     let mut axes: Vec<Index> = Vec::new();
+    let mut running = None;
     let mut rest = order.iter().peekable();
     loop {
         while let Some((_, i)) = rest.next_if(|(own, _)| own.len() == axes.len()) {
@@ -57,8 +58,16 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
             };
             let place: Vec<Index> = dims.iter().map(at).collect();
             let index = orders.by_dim(v, &place);
-            walk.prepare(v, &index)?;
-            let value = walk.value(v, index, &[])?;
+            let (place, value) = match walk.node(v).map(|n| (n, &n.op)) {
+                Some((node, Op::Cumulative(op))) => {
+                    running = Some(node);
+                    walk.running((v, node, op), index, buffer, &|i| orders.stored(v, i))?
+                }
+                _ => {
+                    walk.prepare(v, &index)?;
+                    (place, walk.value(v, index, &[])?)
+                }
+            };
             walk.put(store(buffer, place, value));
         }
         let Some(dim) = dims.get(axes.len()) else { break };
@@ -74,6 +83,11 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
         });
     }
     walk.close(1);
+    if let Some(node) = running.filter(|_| has_scratch(&walk.kernel)) {
+        return Err(
+            walk.refuse(node, "its elements follow one another, and those beside it are shared among a team")
+        );
+    }
     let mut kernel = walk.kernel;
     kernel.body = walk.frames.pop().map_or_else(Vec::new, |f| f.nodes);
     mark_parallel(&mut kernel);
@@ -83,7 +97,7 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
 /// The outermost loops of a kernel with scratch are shared among the team, down to the one in which scratch is filled:
 /// where that is, is known here and not seen from the tree.
 fn mark_parallel(kernel: &mut Kernel) {
-    if !kernel.buffers.iter().any(|b| matches!(b.role, Role::Scratch(_))) {
+    if !has_scratch(kernel) {
         return;
     }
     let mut body = &mut kernel.body;
@@ -92,4 +106,8 @@ fn mark_parallel(kernel: &mut Kernel) {
         *kind = Kind::Parallel;
         body = inner;
     }
+}
+
+fn has_scratch(kernel: &Kernel) -> bool {
+    kernel.buffers.iter().any(|b| matches!(b.role, Role::Scratch(_)))
 }

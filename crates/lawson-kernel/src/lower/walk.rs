@@ -415,9 +415,11 @@ impl<'g> Walk<'g> {
             }
             Op::Composite(_) => Err(self.refuse(node, "composites are decomposed before lowering")),
             Op::Scatter(_) => Err(self.refuse(node, "where it writes is data, and updates may meet there")),
-            Op::Cumulative(_) | Op::Sort(_) => {
-                Err(self.refuse(node, "its elements depend on one another in order"))
+            Op::Cumulative(_) => {
+                Err(self
+                    .refuse(node, "its elements follow one another, so that nothing beside it reads them"))
             }
+            Op::Sort(_) => Err(self.refuse(node, "its elements depend on one another in order")),
             _ => Err(self.refuse(node, "it is not arithmetic on elements")),
         }
     }

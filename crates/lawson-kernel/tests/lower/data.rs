@@ -1,4 +1,5 @@
-//! Indices that are data: gathers, dynamic slices and updated slices, alone and with what stands before and after them.
+//! Indices that are data: gathers, dynamic slices and updated slices, alone and with what stands before and after them; and what
+//! runs along an axis.
 
 use crate::support::{as_written, check, check_text, depth, lower_whole};
 use lawson_graph::random::Elements;
@@ -246,6 +247,39 @@ fn indices_that_are_computed_beside_are_refused() {
     );
     let why = lower::lower(&graph, &Group::whole(&graph).unwrap()).unwrap_err().to_string();
     assert!(why.contains("there may be no indices"), "{why}");
+}
+
+#[test]
+fn running_combinations_read_back_what_they_stored() {
+    for (kind, dtype) in
+        [("sum", "f32"), ("prod", "f32"), ("max", "f32"), ("min", "i64"), ("sum", "i32"), ("max", "f16")]
+    {
+        for (axis, flags) in [
+            (0, ""),
+            (1, ", exclusive = true"),
+            (2, ", reverse = true"),
+            (1, ", exclusive = true, reverse = true"),
+        ] {
+            for shape in ["3, 4, 5", "1, 1, 1", "2, 0, 3"] {
+                checked(&format!(
+                    "graph @g(%x: {dtype}[{shape}]) -> (z: {dtype}[{shape}]) {{
+                       %n = neg %x
+                       %z = cumulative_{kind} %n {{axis = {axis}{flags}}}
+                       return %z
+                     }}"
+                ));
+            }
+        }
+    }
+    let follows = as_written(
+        "graph @g(%x: f32[4, 5]) -> (z: f32[4, 5]) {
+           %c = cumulative_sum %x {axis = 1}
+           %z = neg %c
+           return %z
+         }",
+    );
+    let why = lower::lower(&follows, &Group::whole(&follows).unwrap()).unwrap_err().to_string();
+    assert!(why.contains("nothing beside it reads them"), "{why}");
 }
 
 #[test]

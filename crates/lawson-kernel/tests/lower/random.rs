@@ -19,10 +19,12 @@ fn random_graphs_run_node_by_node_as_on_the_interpreter() {
                 Step::Constant => {}
                 Step::Reference(why) => {
                     let name = graph.node(n).op.name();
-                    let known = ["sort", "cumulative", "scatter", "random_bits"];
+                    let known = ["sort", "scatter", "random_bits"];
                     let text = why.to_string();
                     assert!(
-                        known.iter().any(|k| name.starts_with(k)) || text.contains("str"),
+                        known.iter().any(|k| name.starts_with(k))
+                            || text.contains("str")
+                            || text.contains("another dtype"),
                         "seed {seed}: {text}"
                     );
                     others += 1;
@@ -69,7 +71,7 @@ fn cone(graph: &Graph, v: ValueId, lowered: &HashSet<NodeId>) -> Vec<NodeId> {
 fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
     let options = interp::Options::default();
-    let (mut fused, mut refused, mut compared) = (0, 0, 0);
+    let (mut fused, mut refused, mut apart, mut compared) = (0, 0, 0, 0);
     for seed in 0..1000 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         // Every tensor is an output, so that what comes into a kernel is known.
@@ -108,11 +110,12 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
             };
             let lowered = match lower::lower_with(&graph, &group, &options) {
                 Ok(lowered) => lowered,
-                // Indices must be in memory before a kernel starts.
+                // Indices must be in memory before a kernel starts, and nothing follows what runs along an axis.
                 Err(Refused::Operator { op, .. })
-                    if ["gather", "dynamic_slice", "update_slice"].contains(&&*op) =>
+                    if ["gather", "dynamic_slice", "update_slice"].contains(&&*op)
+                        || op.starts_with("cumulative") =>
                 {
-                    refused += 1;
+                    apart += 1;
                     continue;
                 }
                 Err(Refused::Halo { .. } | Refused::Unbounded { .. }) => {
@@ -135,6 +138,6 @@ fn everything_that_a_value_needs_in_one_kernel_gives_the_same() {
             compared += found.compared;
         }
     }
-    println!("{fused} groups, {refused} refused; {compared} elements compared");
-    assert!(fused > 20 * refused);
+    println!("{fused} groups, {refused} refused, {apart} not in one kernel; {compared} elements compared");
+    assert!(fused > 20 * refused && fused > 10 * apart);
 }
