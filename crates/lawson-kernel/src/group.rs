@@ -72,6 +72,8 @@ pub enum Refused {
     NoGain,
     /// Together, sums would be computed again and again in loops that they do not depend on.
     Again,
+    /// Together, each slice of a product would be a product of its own.
+    Sliced,
     /// Together they would wait for a group that waits for them.
     Waits,
     /// A pattern was expected that is not there.
@@ -156,6 +158,7 @@ impl fmt::Display for Refused {
             Refused::View => write!(f, "the view is index arithmetic of the product that reads it"),
             Refused::NoGain => write!(f, "together they would not take less time"),
             Refused::Again => write!(f, "sums would be computed again in loops that they do not depend on"),
+            Refused::Sliced => write!(f, "each slice would be a product of its own, without a tile"),
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Pattern { expected, found } => write!(f, "expected {expected}, found {found}"),
         }

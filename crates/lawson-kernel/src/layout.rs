@@ -11,7 +11,7 @@
 
 use crate::host::refusals;
 use crate::machine::Machine;
-use lawson_graph::{Def, Graph, Node, Op, TensorType, ValueId};
+use lawson_graph::{Def, Dim, Graph, Node, Op, TensorType, ValueId};
 use std::collections::{HashMap, HashSet};
 
 /// The order of dimensions of values, outermost first, where it is not that of their types.
@@ -109,7 +109,7 @@ pub fn orders(graph: &Graph, machine: &Machine) -> Orders {
         let (Some(w), Some(y)) = (tensor(graph, node.inputs[1]), tensor(graph, node.outputs[0])) else {
             continue;
         };
-        let known = |t: &TensorType| t.shape.iter().map(|d| d.as_const().unwrap_or(64) as f64).collect();
+        let known = |t: &TensorType| t.shape.iter().map(about).collect();
         let (w, y): (Vec<f64>, Vec<f64>) = (known(w), known(y));
         let work = y.iter().product::<f64>() * w[1..].iter().product::<f64>();
         let lanes = machine.lanes as f64;
@@ -173,6 +173,13 @@ fn along(node: &Node) -> Along<'_> {
         Op::Constant(_) | Op::Iota(_) | Op::Dims(_) => Along::Apart,
         _ => Along::Fixed,
     }
+}
+
+/// A size for predictions: that of a dimension, or some size where it is not known.
+pub(crate) fn about(dim: &Dim) -> f64 {
+    /// What a dimension is taken for that is not known.
+    const SOME: i64 = 64;
+    dim.as_const().unwrap_or(SOME).max(0) as f64
 }
 
 fn tensor(graph: &Graph, v: ValueId) -> Option<&TensorType> {

@@ -24,9 +24,13 @@ pub struct Machine {
     pub l2_bytes_per_fma: f64,
     /// The same from the last-level cache.
     pub l3_bytes_per_fma: f64,
+    /// The same from memory.
+    pub memory_bytes_per_fma: f64,
+    /// Multiply-adds that a core could do while a kernel is started and the team meets before it.
+    pub fmas_per_start: f64,
     /// Multiply-adds that must be in flight to keep the units busy.
     pub fma_in_flight: i64,
-    /// How fast it is, in seconds. No schedule depends on these.
+    /// How fast it is, in seconds. Neither schedules nor fusion depend on these.
     pub rates: Rates,
 }
 
@@ -141,6 +145,8 @@ impl Default for Machine {
             loads_per_fma: 1.64,
             l2_bytes_per_fma: 32.0,
             l3_bytes_per_fma: 14.0,
+            memory_bytes_per_fma: 5.0,
+            fmas_per_start: 1750.0,
             fma_in_flight: 8,
             rates: Rates::estimate(3e9, 1),
         }

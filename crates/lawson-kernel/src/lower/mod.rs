@@ -84,6 +84,11 @@ impl Lowered {
     }
 }
 
+/// Whether an operator sums up over tiles: products of operands, or windows. A kernel has one of them.
+pub fn is_product(op: &Op) -> bool {
+    matches!(op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_))
+}
+
 /// Whether lowering computes an operator by loops in which others may be computed too. What it does not take may still have a
 /// kernel of its own: running combinations, attention.
 pub fn takes(op: &Op) -> bool {
@@ -93,7 +98,8 @@ pub fn takes(op: &Op) -> bool {
         Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) | Op::Pad(_) | Op::Concat(_) => {
             true
         }
-        Op::Reduce(_) | Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => true,
+        Op::Reduce(_) => true,
+        op if is_product(op) => true,
         // Where their indices are in a buffer.
         Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => true,
         _ => false,

@@ -2,43 +2,24 @@
 //!
 //! A kernel takes as long as its arithmetic or as its operands take to arrive, whichever is more, and the time to start it.
 //! An operand comes from the level of memory that it fits into: what was written by the kernel before and is small
-//! comes from a cache, and not writing it saves little. Times are in seconds of one core.
+//! comes from a cache, and not writing it saves little. Costs are in *slots*, the time in which a core does one vector
+//! multiply-add, so that no decision depends on how fast the machine was when it was measured.
 
+use crate::layout::about;
+use crate::lower::is_product;
 use crate::machine::Machine;
+use crate::predict::Operation;
 use crate::tree::{Kernel, Node as Tree};
-use lawson_graph::op::{BinaryKind, UnaryKind};
-use lawson_graph::{Graph, Node, Op, ValueId};
-
-/// Vector multiply-adds of one core a second: only the ratio of arithmetic to the time of a start depends on it.
-const FMA_RATE: f64 = 3.5e9;
-/// Bytes that a core brings from memory during one vector multiply-add.
-const MEMORY_BYTES_PER_FMA: f64 = 5.0;
-/// Seconds to start a kernel, and to meet before it.
-const START: f64 = 0.5e-6;
-/// What a dimension is taken for that is not known.
-const UNKNOWN: i64 = 64;
+use lawson_graph::{Graph, Node, Op, TensorType, ValueId};
 
 /// Costs of a graph's values and nodes.
 pub(super) struct Costs<'g> {
     graph: &'g Graph,
     machine: &'g Machine,
-    /// Seconds to bring or write each value.
+    /// Slots to bring or write each value.
     pub(super) moving: Vec<f64>,
-    /// Seconds of arithmetic of each node.
+    /// Slots of arithmetic of each node.
     pub(super) computing: Vec<f64>,
-}
-
-/// What a kernel is predicted to take, and of what.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Parts {
-    pub(super) computing: f64,
-    pub(super) moving: f64,
-}
-
-impl Parts {
-    pub(super) fn seconds(self) -> f64 {
-        self.computing.max(self.moving) + START
-    }
 }
 
 impl<'g> Costs<'g> {
@@ -49,16 +30,27 @@ impl<'g> Costs<'g> {
         costs
     }
 
+    /// Slots of a kernel with so many of arithmetic and so many of moving.
+    pub(super) fn kernel(&self, computing: f64, moving: f64) -> f64 {
+        computing.max(moving) + self.machine.fmas_per_start
+    }
+
+    /// Slots as seconds of one core.
+    pub(super) fn seconds(&self, slots: f64) -> f64 {
+        slots / self.machine.rates.fma.core
+    }
+
+    fn tensor(&self, v: ValueId) -> Option<&'g TensorType> {
+        self.graph.ty(v).as_tensor()
+    }
+
     /// How many elements a value has, by what is known of it.
     pub(super) fn elements(&self, v: ValueId) -> f64 {
-        let size = |t: &lawson_graph::TensorType| {
-            t.shape.iter().map(|d| d.as_const().unwrap_or(UNKNOWN).max(0) as f64).product()
-        };
-        self.graph.ty(v).as_tensor().map_or(0.0, size)
+        self.tensor(v).map_or(0.0, |t| t.shape.iter().map(about).product())
     }
 
     fn of_value(&self, v: ValueId) -> f64 {
-        let bits = self.graph.ty(v).as_tensor().map_or(0, |t| t.dtype.bits());
+        let bits = self.tensor(v).map_or(0, |t| t.dtype.bits());
         let bytes = self.elements(v) * bits as f64 / 8.0;
         let m = self.machine;
         // Half of a level is for what else is at work.
@@ -67,9 +59,9 @@ impl<'g> Costs<'g> {
         } else if bytes <= m.l3 as f64 / 2.0 {
             m.l3_bytes_per_fma
         } else {
-            MEMORY_BYTES_PER_FMA
+            m.memory_bytes_per_fma
         };
-        bytes / rate / FMA_RATE
+        bytes / rate
     }
 
     /// How many vectors' worth of work it is for a product to compute an element of an operand whenever it asks for it. The
@@ -81,8 +73,7 @@ impl<'g> Costs<'g> {
         let shared = match &node.op {
             Op::Contract(_) => self.elements(node.outputs[0]),
             Op::Convolve(c) => {
-                let channels = self.graph.ty(node.outputs[0]).as_tensor().and_then(|t| t.shape[1].as_const());
-                channels.unwrap_or(UNKNOWN) as f64 / c.groups as f64
+                self.tensor(node.outputs[0]).map_or(1.0, |t| about(&t.shape[1])) / c.groups as f64
             }
             _ => 1.0,
         };
@@ -90,9 +81,9 @@ impl<'g> Costs<'g> {
         asked * self.machine.lanes as f64
     }
 
-    /// Seconds that steps of accumulators take.
+    /// Slots that steps of accumulators take.
     pub(super) fn stepping(&self, steps: f64) -> f64 {
-        steps / self.machine.lanes as f64 / FMA_RATE
+        steps / self.machine.lanes as f64
     }
 
     /// How often a kernel steps its accumulators.
@@ -100,8 +91,9 @@ impl<'g> Costs<'g> {
         fn count(nodes: &[Tree], times: f64) -> f64 {
             let of = |node: &Tree| match node {
                 Tree::For(f) => {
-                    let size = f.end.as_const().zip(f.begin.as_const()).map(|(end, begin)| end - begin);
-                    count(&f.body, times * (size.unwrap_or(UNKNOWN) as f64 / f.step as f64).max(0.0))
+                    let size = f.end.clone() - f.begin.clone();
+                    let size = about(size.as_dim().unwrap_or(&lawson_graph::Dim::ONE));
+                    count(&f.body, times * size / f.step as f64)
                 }
                 Tree::Accumulate { body, .. } => count(body, times),
                 Tree::Step { .. } => times,
@@ -115,15 +107,14 @@ impl<'g> Costs<'g> {
     /// How many products are summed up.
     pub(super) fn products(&self, node: &Node) -> f64 {
         let results = self.elements(node.outputs[0]);
-        let known = |v: ValueId, dims: &mut dyn Iterator<Item = usize>| -> f64 {
-            let Some(t) = self.graph.ty(v).as_tensor() else { return 1.0 };
-            dims.map(|d| t.shape[d].as_const().unwrap_or(UNKNOWN) as f64).product()
+        let sizes = |v: ValueId, dims: &mut dyn Iterator<Item = usize>| -> f64 {
+            self.tensor(v).map_or(1.0, |t| dims.map(|d| about(&t.shape[d])).product())
         };
         match &node.op {
-            Op::Contract(c) => results * known(node.inputs[0], &mut c.sum.iter().map(|(l, _)| *l)),
+            Op::Contract(c) => results * sizes(node.inputs[0], &mut c.sum.iter().map(|(l, _)| *l)),
             Op::Convolve(_) => {
-                let rank = self.graph.ty(node.inputs[1]).as_tensor().map_or(1, |t| t.rank());
-                results * known(node.inputs[1], &mut (1..rank))
+                let rank = self.tensor(node.inputs[1]).map_or(1, TensorType::rank);
+                results * sizes(node.inputs[1], &mut (1..rank))
             }
             Op::WindowReduce(w) => results * w.window.iter().map(|n| *n as f64).product::<f64>(),
             Op::Reduce(_) => self.elements(node.inputs[0]),
@@ -133,31 +124,12 @@ impl<'g> Costs<'g> {
 
     fn of_node(&self, node: &Node) -> f64 {
         let Some(result) = node.outputs.first() else { return 0.0 };
-        let counted = match &node.op {
-            Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) | Op::Reduce(_) => self.products(node),
-            op => self.elements(*result) * instructions(op),
-        };
-        counted / self.machine.lanes as f64 / FMA_RATE
-    }
-}
-
-/// Vector instructions that an element takes, about.
-fn instructions(op: &Op) -> f64 {
-    match op {
-        Op::Unary(kind) => match kind {
-            UnaryKind::Neg | UnaryKind::Abs | UnaryKind::Not => 1.0,
-            UnaryKind::Floor | UnaryKind::Ceil | UnaryKind::Round | UnaryKind::Trunc | UnaryKind::Sign => 2.0,
-            UnaryKind::Sqrt | UnaryKind::Rsqrt => 8.0,
-            _ => 16.0,
-        },
-        Op::Binary(kind) => match kind {
-            BinaryKind::Div => 6.0,
-            BinaryKind::Pow | BinaryKind::Atan2 => 40.0,
-            BinaryKind::Rem | BinaryKind::Mod | BinaryKind::FloorDiv => 16.0,
-            _ => 1.0,
-        },
-        Op::Compare(_) | Op::Select | Op::Cast(_) | Op::Iota(_) => 1.0,
-        Op::Pad(_) | Op::Concat(_) => 2.0,
-        _ => 0.0,
+        if is_product(&node.op) || matches!(node.op, Op::Reduce(_)) {
+            return self.stepping(self.products(node));
+        }
+        let Some(ty) = self.tensor(*result) else { return 0.0 };
+        // What compares reads another dtype than it gives.
+        let dtype = node.inputs.first().and_then(|v| self.tensor(*v)).map_or(ty.dtype, |t| t.dtype);
+        self.stepping(self.elements(*result) * Operation::of_primitive(&node.op, dtype).slots)
     }
 }

@@ -4,12 +4,12 @@
 //! against it, the two become one, and the candidates of that one are found anew. A group's borders and costs are kept up as it
 //! grows, so that looking at a candidate does not depend on how many nodes the groups have.
 
-use super::cost::{Costs, Parts};
+use super::cost::Costs;
 use super::order::Flow;
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
-use crate::lower::{Blocks, Lowered, Options, attention, lower_with};
+use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, takes};
 use crate::machine::Machine;
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
 use std::cmp::Reverse;
@@ -29,7 +29,7 @@ struct Members {
     /// What it reads from memory and what others need of it, ascending.
     inputs: Vec<ValueId>,
     outputs: Vec<ValueId>,
-    /// Seconds of arithmetic.
+    /// Slots of arithmetic.
     computing: f64,
     /// Contractions, convolutions and windows; reductions.
     products: usize,
@@ -53,7 +53,7 @@ struct Members {
 /// Two groups that may be joined, by numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// Nanoseconds saved, the greatest first; then the first in the graph.
+    /// Thousandths of slots saved, the greatest first; then the first in the graph.
     gain: u64,
     place: Reverse<(usize, usize)>,
     pair: (usize, usize),
@@ -71,8 +71,8 @@ pub(super) struct Groups<'g> {
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
     lowered: HashMap<usize, Lowered>,
-    /// What lowering said of pairs.
-    refused: HashMap<(usize, usize), Refused>,
+    /// What lowering said of pairs, and the slots that these would take together by what it made of them.
+    refused: HashMap<(usize, usize), (Refused, f64)>,
 }
 
 impl<'g> Groups<'g> {
@@ -108,22 +108,21 @@ impl<'g> Groups<'g> {
             inputs: self.flow.sources[n.index()].clone(),
             outputs: node.outputs.iter().copied().filter(|v| self.is_needed(*v, &[])).collect(),
             computing: self.costs.computing[n.index()],
-            is_alone: !crate::lower::takes(&node.op) || self.flow.host[n.index()].is_some(),
+            is_alone: !takes(&node.op) || self.flow.host[n.index()].is_some(),
             is_view: matches!(node.op, Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)),
             first: n.index(),
             rank: self.members.len(),
             ..Members::default()
         };
-        match node.op {
-            Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => members.products = 1,
+        match &node.op {
+            op if is_product(op) => members.products = 1,
             Op::Reduce(_) => members.reductions = 1,
-            Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => {
-                members.picking = 1;
-                return members;
-            }
-            _ => return members,
+            Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => members.picking = 1,
+            _ => {}
         }
-        members.steps = self.costs.products(node);
+        if members.products + members.reductions > 0 {
+            members.steps = self.costs.products(node);
+        }
         members
     }
 
@@ -171,7 +170,7 @@ impl<'g> Groups<'g> {
         }
     }
 
-    /// Seconds that a group takes more when another one computes it where it is read: a product asks for every element many
+    /// Slots that a group takes more when another one computes it where it is read: a product asks for every element many
     /// times, and places that are data may be the same ones again.
     fn again(&self, a: &Members, b: &Members) -> f64 {
         if b.products + b.picking == 0 || a.computing == 0.0 {
@@ -182,7 +181,7 @@ impl<'g> Groups<'g> {
             let node = self.graph.node(*n);
             for v in a.outputs.iter().filter(|v| self.flow.sources[n.index()].contains(v)) {
                 times = times.max(match &node.op {
-                    Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_) => self.costs.times(node, *v),
+                    op if is_product(op) => self.costs.times(node, *v),
                     Op::Gather(_) | Op::DynamicSlice(_) => {
                         self.costs.elements(node.outputs[0]) / self.costs.elements(*v).max(1.0)
                     }
@@ -195,7 +194,7 @@ impl<'g> Groups<'g> {
 
     fn predicted(&self, m: &Members) -> f64 {
         let moved = m.inputs.iter().chain(&m.outputs).map(|v| self.costs.moving[v.index()]).sum();
-        Parts { computing: m.computing, moving: moved }.seconds()
+        self.costs.kernel(m.computing, moved)
     }
 
     /// Joins whatever gains by it.
@@ -253,7 +252,7 @@ impl<'g> Groups<'g> {
             };
             let (x, y) = (&self.members[a], &self.members[b]);
             self.heap.push(Candidate {
-                gain: (saved * 1e12) as u64,
+                gain: (saved * 1e3) as u64,
                 place: Reverse((x.first, y.first)),
                 pair: (a, b),
                 versions: (x.version, y.version),
@@ -261,7 +260,7 @@ impl<'g> Groups<'g> {
         }
     }
 
-    /// The seconds that two groups are predicted to take apart and together, if together is less and no rule speaks
+    /// The slots that two groups are predicted to take apart and together, if together is less and no rule speaks
     /// against it; lowering may yet.
     fn examine(&self, a: usize, b: usize) -> Result<(f64, f64), Refused> {
         let (x, y) = (&self.members[a], &self.members[b]);
@@ -295,10 +294,7 @@ impl<'g> Groups<'g> {
     fn feeds_products(&self, g: usize) -> bool {
         let mut readers =
             self.members[g].outputs.iter().flat_map(|v| &self.flow.readers[v.index()]).peekable();
-        let is_product = |n: &NodeId| {
-            matches!(self.graph.node(*n).op, Op::Contract(_) | Op::Convolve(_) | Op::WindowReduce(_))
-        };
-        readers.peek().is_some() && readers.all(is_product)
+        readers.peek().is_some() && readers.all(|n| is_product(&self.graph.node(*n).op))
     }
 
     /// Refuses outputs that are not computed in the loops of the one with the most axes, as lowering would.
@@ -323,7 +319,7 @@ impl<'g> Groups<'g> {
 
     /// Asks lowering where indices are data, which must lie in a buffer, and where there are accumulators: they may need scratch that
     /// cannot be, or would be computed again and again in loops that they do not depend on.
-    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Lowered>, Refused> {
+    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Lowered>, (Refused, f64)> {
         let (x, y) = (&self.members[a], &self.members[b]);
         if [x, y].iter().all(|m| m.products + m.reductions + m.picking == 0) {
             return Ok(None);
@@ -331,14 +327,16 @@ impl<'g> Groups<'g> {
         let mut nodes = x.nodes.clone();
         nodes.extend(&y.nodes);
         let mut joined = self.joined(a, b);
-        let lowered = self.lower(&nodes, &joined.outputs)?;
-        // Each slice of a product would be a product of its own.
-        if joined.products > 0 && lowered.kernel.accs.len() > joined.products + joined.reductions {
-            return Err(Refused::Again);
-        }
+        let lowered = self.lower(&nodes, &joined.outputs).map_err(|why| (why, self.predicted(&joined)))?;
         joined.computing += self.costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
-        if self.predicted(&joined) >= self.predicted(x) + self.predicted(y) {
-            return Err(Refused::Again);
+        let together = self.predicted(&joined);
+        // Each slice of a product would be a product of its own, and none of them a tile.
+        let sliced = joined.products > 0 && lowered.kernel.accs.len() > joined.products + joined.reductions;
+        if sliced {
+            return Err((Refused::Sliced, together));
+        }
+        if together >= self.predicted(x) + self.predicted(y) {
+            return Err((Refused::Again, together));
         }
         Ok(Some(lowered))
     }
@@ -414,6 +412,8 @@ impl<'g> Groups<'g> {
         joined.nodes.extend(gone.nodes);
         self.members[b] = joined;
         self.lowered.remove(&a);
+        // What was said of the pair's parts is not said of the whole.
+        self.refused.retain(|(x, y), _| ![x, y].iter().any(|g| **g == a || **g == b));
         match lowered {
             Some(lowered) => {
                 self.members[b].steps = Costs::steps(&lowered.kernel);
@@ -469,20 +469,20 @@ impl<'g> Groups<'g> {
         let mut refusals = Vec::new();
         for v in &self.members[b].inputs {
             let Some(a) = self.producer(*v) else { continue };
-            let why = match self.examine(a, b) {
-                Err(why) => why,
-                Ok(_) => match self.refused.get(&(a, b)) {
-                    Some(why) => why.clone(),
-                    None => Refused::Waits,
-                },
+            let together = self.predicted(&self.joined(a, b));
+            let (why, together) = match self.examine(a, b) {
+                Err(why) => (why, together),
+                Ok(_) => self.refused.get(&(a, b)).cloned().unwrap_or((Refused::Waits, together)),
             };
             let reader = self.members[b].outputs.first().copied().unwrap_or(*v);
             refusals.push(Refusal {
                 value: *v,
                 reader,
                 why,
-                apart: self.predicted(&self.members[a]) + self.predicted(&self.members[b]),
-                together: self.predicted(&self.joined(a, b)),
+                apart: self
+                    .costs
+                    .seconds(self.predicted(&self.members[a]) + self.predicted(&self.members[b])),
+                together: self.costs.seconds(together),
             });
         }
         refusals

@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::math::{self, Arithmetic, Function, TABLE};
 use crate::tree::Kernel;
 use lawson_graph::op::{BinaryKind, UnaryKind};
-use lawson_graph::{DType, op::CompareKind};
+use lawson_graph::{DType, Op, op::CompareKind};
 
 /// The cost of one operation on one vector or one scalar.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,12 +54,21 @@ impl Operation {
         Operation::counted(|k| function.expand(k, 0.0))
     }
 
+    /// The cost of an element of a primitive, as far as it is arithmetic on elements of this dtype.
+    pub(crate) fn of_primitive(op: &Op, dtype: DType) -> Operation {
+        let one = match op {
+            Op::Unary(kind) => unary(*kind, dtype),
+            Op::Binary(kind) => binary(*kind, dtype, false),
+            Op::Compare(_) | Op::Select | Op::Cast(_) | Op::Iota(_) => Operation::simple(0.0),
+            // A comparison with a border and a choice.
+            Op::Pad(_) | Op::Concat(_) => Operation::simple(0.0).times(2.0),
+            _ => Operation::NOTHING,
+        };
+        one.times(wide(dtype))
+    }
+
     /// The cost of an expression itself, without its operands. Loads cost nothing here.
     pub fn of(kernel: &Kernel, expr: &Expr) -> Operation {
-        let wide = |d: DType| match d {
-            DType::F64 | DType::I64 | DType::U64 => 2.0,
-            _ => 1.0,
-        };
         match expr {
             Expr::Unary(kind, a) => {
                 let dtype = kernel.dtype(*a);
@@ -90,6 +99,14 @@ impl Operation {
             }
             _ => Operation::NOTHING,
         }
+    }
+}
+
+/// Vectors that as many elements as there are lanes take.
+fn wide(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 | DType::I64 | DType::U64 => 2.0,
+        _ => 1.0,
     }
 }
 
