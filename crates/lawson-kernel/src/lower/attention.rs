@@ -3,7 +3,8 @@
 //! For every block of queries, keys come by blocks. Beside the sums `O = Σ p·v` and `l = Σ p` so far stands the greatest score so
 //! far, `m`; when a block raises it, what was summed before is scaled by `c = e^(m - m')`. At the end the result is `O / l`.
 //! That is the same as the composite's decomposition up to rounding, by `e^(s - m') = e^(s - m) · e^(m - m')`; it is a
-//! rewrite of this name and not something that fusion finds.
+//! rewrite of this name and not something that fusion finds. Weights are shares of all keys, `p = e^(s - m) / keys`, so that
+//! `O` is no greater than the greatest value, and does not overflow where the result does not.
 //!
 //! Queries lie transposed in scratch, so that the scores of a block are `[keys, queries]` and every loop over
 //! queries reads neighbours. Scores are scaled, not queries: a tiny query that becomes 0 by its scale would meet infinite keys as NaN. Under a causal mask, blocks of keys that no query of the block sees are not visited, and only blocks
@@ -39,8 +40,9 @@ enum Diagonal {
 struct Emit {
     k: Kernel,
     dtype: DType,
-    /// The factor on scores.
+    /// The factor on scores, and the one on weights.
     scale: ExprId,
+    share: ExprId,
     causal: Option<Index>,
     blocks: Blocks,
     keys: Dim,
@@ -129,6 +131,7 @@ pub fn attention(graph: &Graph, node: NodeId, blocks: Blocks) -> Result<Lowered,
     let mut emit = Emit {
         dtype: wide,
         scale: one,
+        share: one,
         causal: offset.map(Index::constant),
         blocks,
         keys,
@@ -153,6 +156,7 @@ pub fn attention(graph: &Graph, node: NodeId, blocks: Blocks) -> Result<Lowered,
         None => emit.inverse_root(),
     };
     emit.scale = scale;
+    emit.share = emit.share_of_keys();
     let mut body = emit.begin(inputs[0], &query_at);
     body.extend(emit.key_blocks(&queries));
     body.push(emit.end(output, &query_at));
@@ -179,6 +183,18 @@ impl Emit {
             None => {
                 let depth = self.k.add(Expr::Index(Index::constant(self.depth.clone()), self.dtype));
                 self.k.unary(UnaryKind::Rsqrt, depth)
+            }
+        }
+    }
+
+    /// `1/keys`, or the power of 2 below it where that is known: it rounds nothing.
+    fn share_of_keys(&mut self) -> ExprId {
+        match self.keys.as_const() {
+            Some(keys) => self.number(1.0 / keys.max(1).unsigned_abs().next_power_of_two() as f64),
+            None => {
+                let keys = self.k.add(Expr::Index(Index::constant(self.keys.clone()), self.dtype));
+                let one = self.number(1.0);
+                self.k.binary(BinaryKind::Div, one, keys)
             }
         }
     }
@@ -316,6 +332,7 @@ impl Emit {
         let score = self.k.load(self.scores, place.clone());
         let shifted = self.k.binary(BinaryKind::Sub, score, pivot);
         let weight = self.k.unary(UnaryKind::Exp, shifted);
+        let weight = self.k.product(weight, self.share);
         let state = self.k.state(total);
         let next = self.k.sum(state, score);
         let weights = vec![store(self.scores, place, weight), step(total, next)];

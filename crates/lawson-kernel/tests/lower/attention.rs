@@ -1,8 +1,9 @@
 //! Attention by online softmax against its decomposition.
 
-use crate::support::{as_written, check};
+use crate::support::{as_written, check, run_whole};
 use lawson_graph::random::Elements;
-use lawson_graph::{Graph, NodeId, Op};
+use lawson_graph::{Bindings, Graph, HostTensor, NodeId, Op, Symbol, Value};
+use lawson_kernel::eval::Order;
 use lawson_kernel::lower::{Blocks, Lowered, attention};
 
 fn graph(shapes: &str, attributes: &str) -> Graph {
@@ -55,6 +56,27 @@ fn masks_are_added_or_hide() {
 fn infinities_and_nan_in_scores_spread_as_in_the_decomposition() {
     check_sizes(&graph(PLAIN, ""), Elements::Wild);
     check_sizes(&graph(&format!("{PLAIN}, %mask: f32[H, S, T]"), ""), Elements::Wild);
+}
+
+#[test]
+fn means_of_values_near_the_greatest_float_do_not_overflow() {
+    for keys in ["7", "T"] {
+        let graph = as_written(&format!(
+            "graph @g(%q: f32[1, 1, 3, 2], %k: f32[1, 1, {keys}, 2], %v: f32[1, 1, {keys}, 2]) -> (y: f32[1, 1, 3, 2]) {{
+               %y = attention %q, %k, %v
+               return %y
+             }}"
+        ));
+        let rows =
+            |n: usize, x: f32| Value::Tensor(HostTensor::from_slice(&[1, 1, n, 2], &vec![x; 2 * n]).unwrap());
+        let inputs = [rows(3, 0.5), rows(7, 0.25), rows(7, 3e38)];
+        let mut sizes = Bindings::new();
+        sizes.define(Symbol::new("T"), 7, "the test");
+        let results = run_whole(&graph, &lowered(&graph, 2, 4), &sizes, &inputs, Order::Forward);
+        for y in results[0].as_tensor().unwrap().to_vec::<f32>().unwrap() {
+            assert!((y / 3e38 - 1.0).abs() < 1e-6, "{y}");
+        }
+    }
 }
 
 #[test]
