@@ -6,7 +6,9 @@
 use crate::buffer::{Buffer, BufferId, Layout, Level, Role};
 use crate::expr::{Expr, ExprId, Extremum, Guard, Load, Scalar};
 use crate::index::Index;
-use crate::tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
+use crate::tree::{
+    AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Merge, Node, State, Store, StoreHint,
+};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Dim, Facts};
 use std::collections::HashMap;
@@ -126,24 +128,31 @@ impl Kernel {
         self.add(Expr::Extremum(which, a, b))
     }
 
-    /// Adds an accumulator whose components merge by themselves.
+    /// Adds an accumulator. `merge` says what two states become, into which the identities, one a component, merge without
+    /// changing them.
     pub fn add_acc(
         &mut self,
         name: impl Into<String>,
         state: Vec<State>,
+        identity: Vec<Scalar>,
         merge: impl FnOnce(&mut Kernel, AccId) -> Vec<ExprId>,
     ) -> AccId {
-        let id = AccId(self.accs.len() as u32);
-        self.accs.push(Accumulator { name: name.into(), state, merge: Vec::new() });
-        let merge = merge(self, id);
-        self.accs[id.0 as usize].merge = merge;
+        let id = self.add_recurrence(name, state);
+        let values = merge(self, id);
+        self.accs[id.0 as usize].merge = Some(Merge { identity, values });
         id
+    }
+
+    /// Adds an accumulator whose states do not merge: its loops go in order.
+    pub fn add_recurrence(&mut self, name: impl Into<String>, state: Vec<State>) -> AccId {
+        self.accs.push(Accumulator { name: name.into(), state, merge: None });
+        AccId(self.accs.len() as u32 - 1)
     }
 
     /// Adds an accumulator that sums from `init`.
     pub fn sum_acc(&mut self, name: impl Into<String>, dtype: DType, init: ExprId) -> AccId {
         let zero = if dtype.is_float() { Scalar::float(dtype, 0.0) } else { Scalar::int(dtype, 0) };
-        self.add_acc(name, vec![State { dtype, init, identity: zero }], |k, id| {
+        self.add_acc(name, vec![State { dtype, init }], vec![zero], |k, id| {
             let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
             vec![k.sum(a, b)]
         })
@@ -153,7 +162,7 @@ impl Kernel {
     pub fn max_acc(&mut self, name: impl Into<String>) -> AccId {
         let least = Scalar::float(DType::F32, f64::NEG_INFINITY);
         let init = self.constant(least);
-        self.add_acc(name, vec![State { dtype: DType::F32, init, identity: least }], |k, id| {
+        self.add_acc(name, vec![State { dtype: DType::F32, init }], vec![least], |k, id| {
             let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
             vec![k.extremum(Extremum::Max, a, b)]
         })

@@ -34,7 +34,7 @@ fn used(kernel: &Kernel) -> HashSet<ExprId> {
         Node::For(_) | Node::Accumulate { .. } | Node::Prefetch { .. } => {}
     });
     for acc in &kernel.accs {
-        open.extend(acc.state.iter().map(|s| s.init).chain(acc.merge.iter().copied()));
+        open.extend(acc.state.iter().map(|s| s.init).chain(acc.merged().iter().copied()));
     }
     let mut seen = HashSet::new();
     while let Some(id) = open.pop() {
@@ -82,11 +82,13 @@ impl<'k> Numbering<'k> {
     fn same_accs(&self) -> bool {
         self.a.accs.iter().zip(&self.b.accs).all(|(a, b)| {
             a.name == b.name
-                && self.same(&a.merge, &b.merge)
+                && self.same(a.merged(), b.merged())
+                && a.merge.as_ref().map(|m| &m.identity) == b.merge.as_ref().map(|m| &m.identity)
                 && a.state.len() == b.state.len()
-                && a.state.iter().zip(&b.state).all(|(s, t)| {
-                    s.dtype == t.dtype && s.identity == t.identity && self.same(&[s.init], &[t.init])
-                })
+                && a.state
+                    .iter()
+                    .zip(&b.state)
+                    .all(|(s, t)| s.dtype == t.dtype && self.same(&[s.init], &[t.init]))
         })
     }
 

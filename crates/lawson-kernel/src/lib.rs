@@ -46,5 +46,5 @@ pub use plan::{
 pub use predict::predict;
 pub use range::{Range, Scope, Side, Truth};
 pub use schedule::{Directive, PackLayout, Schedule, Tail};
-pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
+pub use tree::{AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Merge, Node, State, Store, StoreHint};
 pub use verify::verify;

@@ -50,15 +50,27 @@ pub struct Axis {
     pub derived: Option<Index>,
 }
 
-/// A monoid: state carried through the steps of the loops inside an [`Node::Accumulate`].
+/// State carried through the steps of the loops inside an [`Node::Accumulate`].
+///
+/// If states merge it is a monoid, and iterations of those loops may be executed together, each with a state of its own. If not it
+/// is a recurrence: its loops go in order, and its state has a value for stages among them too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accumulator {
     /// Its name in texts.
     pub name: String,
     /// The components of its state.
     pub state: Vec<State>,
-    /// The state that results from merging ([`Expr::State`], [`Expr::Other`]); associative and commutative, up to rounding.
-    pub merge: Vec<ExprId>,
+    /// How states merge, if they do.
+    pub merge: Option<Merge>,
+}
+
+/// How two states become one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// What merges into any state without changing it; one a component.
+    pub identity: Vec<Scalar>,
+    /// The state that results ([`Expr::State`], [`Expr::Other`]); associative and commutative, up to rounding.
+    pub values: Vec<ExprId>,
 }
 
 /// A component of an accumulator's state.
@@ -68,8 +80,13 @@ pub struct State {
     pub dtype: DType,
     /// Its value before the first step, computed where the `accumulate` stands.
     pub init: ExprId,
-    /// What merges into any state without changing it.
-    pub identity: Scalar,
+}
+
+impl Accumulator {
+    /// What its state merges into, or nothing.
+    pub fn merged(&self) -> &[ExprId] {
+        self.merge.as_ref().map_or(&[], |m| &m.values)
+    }
 }
 
 /// A node of the tree.
@@ -243,6 +260,16 @@ impl Kernel {
         }
         kernel.known = kernel.exprs.iter().enumerate().map(|(n, e)| (e.clone(), ExprId(n as u32))).collect();
         changed.then_some(kernel)
+    }
+
+    /// A recurrence that steps among these nodes and is not begun there: they go in order.
+    pub fn recurs_in(&self, nodes: &[Node]) -> Option<AccId> {
+        nodes.iter().find_map(|node| match node {
+            Node::For(f) => self.recurs_in(&f.body),
+            Node::Accumulate { acc, body } => self.recurs_in(body).filter(|a| a != acc),
+            Node::Step { acc, .. } => self.acc(*acc).merge.is_none().then_some(*acc),
+            Node::Store(_) | Node::Prefetch { .. } => None,
+        })
     }
 
     /// Calls `visit` with every node, each before what it contains.

@@ -160,8 +160,8 @@ fn running_backwards_shows_a_wrong_identity() {
         let (x, y) = (k.input("x", DType::F32, &[Dim::from(3)]), k.output("y", DType::F32, &[]));
         let r = k.add_axis("r");
         let one = k.f32(1.0);
-        let state = State { dtype: DType::F32, init: one, identity: Scalar::f32(identity) };
-        let acc = k.add_acc("p", vec![state], |k, id| {
+        let state = State { dtype: DType::F32, init: one };
+        let acc = k.add_acc("p", vec![state], vec![Scalar::f32(identity)], |k, id| {
             let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
             vec![k.product(a, b)]
         });

@@ -18,6 +18,20 @@ fn equal(a: &Kernel, b: &Kernel) -> bool {
     one
 }
 
+#[test]
+fn recurrences_come_back() {
+    for state in ["f32 = x[i]", "(f32 = x[i], f32 = 1.0)"] {
+        let next = if state.starts_with('(') { "(state(s, 1), state(s, 0))" } else { "state(s)" };
+        let text = format!(
+            "lawson-kernel 1 kernel @k {{ in x: f32[8] out y: f32[8] axes i, t recurrence s: {state}
+             for i in 0 to 8 {{ accumulate s {{ for t in 0 to 4 {{ step s = {next} }} }} y[i] = x[i] }} }}"
+        );
+        let kernel = Kernel::parse(&text).unwrap();
+        assert!(kernel.accs[0].merge.is_none());
+        assert!(comes_back(&kernel).contains(&format!("recurrence s: {state}")));
+    }
+}
+
 /// Prints, reads and prints again; both must be the same.
 fn comes_back(kernel: &Kernel) -> String {
     let text = kernel.to_string();
@@ -160,8 +174,8 @@ fn everything() -> Kernel {
     let guarded = k.load_guarded(x, vec![i.into(), n.into()], Guard { conditions, otherwise: load });
     // An accumulator of two components, which begins with the result of one declared after it.
     let zero = k.f32(0.0);
-    let state = State { dtype: DType::F32, init: zero, identity: Scalar::f32(0.0) };
-    let pair = k.add_acc("true", vec![state.clone(), state], |k, id| {
+    let state = State { dtype: DType::F32, init: zero };
+    let pair = k.add_acc("true", vec![state.clone(), state], vec![Scalar::f32(0.0); 2], |k, id| {
         let [a, b] = [0, 1].map(|c| k.add(Expr::State(id, c)));
         let [c, d] = [0, 1].map(|c| k.add(Expr::Other(id, c)));
         vec![k.product(a, d), k.sum(b, c)]
@@ -212,7 +226,8 @@ fn equality_sees_every_difference_but_numbering() {
     differs(|k| k.name.push('x'));
     differs(|k| k.axes[0].name.push('x'));
     differs(|k| k.buffers[0].dims[1] = 9.into());
-    differs(|k| k.accs[1].state[0].identity = Scalar::f32(0.0));
+    differs(|k| k.accs[1].merge.as_mut().unwrap().identity[0] = Scalar::f32(0.0));
+    differs(|k| k.accs[1].merge = None);
     differs(|k| k.accs[1].state[0].init = k.f32(1.0));
     differs(|k| k.body.clear());
     differs(|k| {

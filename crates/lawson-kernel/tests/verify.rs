@@ -156,10 +156,14 @@ fn counts_agree() {
         Code::KernelReference,
         "2 dimensions",
     );
-    refused(&broken(|k| k.accs[0].merge.clear()), Code::KernelReference, "1 components");
-    let no_state = broken(|k| k.accs[0] = Accumulator { name: "c".into(), state: vec![], merge: vec![] });
+    refused(
+        &broken(|k| k.accs[0].merge.as_mut().unwrap().values.clear()),
+        Code::KernelReference,
+        "1 components",
+    );
+    let no_state = broken(|k| k.accs[0] = Accumulator { name: "c".into(), state: vec![], merge: None });
     refused(&no_state, Code::KernelReference, "component 0");
-    let unused = broken(|k| k.accs.push(Accumulator { name: "d".into(), state: vec![], merge: vec![] }));
+    let unused = broken(|k| k.accs.push(Accumulator { name: "d".into(), state: vec![], merge: None }));
     refused(&unused, Code::KernelReference, "at least one component");
     refused(&broken(|k| root(k).step = 0), Code::KernelReference, "positive steps");
     let steps = broken(|k| k.body.push(Node::Step { acc: AccId(0), values: vec![] }));
@@ -248,7 +252,9 @@ fn dtypes_agree() {
             let conditions = vec![Condition { index: 0.into(), end: 1.into() }];
             k.load_guarded(BufferId(0), vec![0.into(), 0.into()], Guard { conditions, otherwise });
         }),
-        ("its init, identity or merge", |k| k.accs[0].state[0].identity = Scalar::int(DType::I32, 0)),
+        ("its init, identity or merge", |k| {
+            k.accs[0].merge.as_mut().unwrap().identity[0] = Scalar::int(DType::I32, 0)
+        }),
         ("the value i32", |k| {
             let value = k.constant(Scalar::int(DType::I32, 0));
             k.body.push(store(BufferId(2), vec![0.into(), 0.into()], value));
@@ -501,7 +507,8 @@ fn accumulators_are_used_where_they_have_a_state() {
     });
     refused(&foreign, "own steps and its merge");
     let merge = with(|k, acc, _| {
-        k.accs[acc.0 as usize].merge = vec![k.load(BufferId(0), vec![0.into()])];
+        let x = k.load(BufferId(0), vec![0.into()]);
+        k.accs[acc.0 as usize].merge.as_mut().unwrap().values = vec![x];
         vec![]
     });
     refused(&merge, "the two states alone");
@@ -581,4 +588,42 @@ fn what_is_beyond_the_proofs_is_checked_where_it_is_read() {
     assert_eq!(run(&kernel), run(&checked));
     // Without a guard there is nothing to say elsewhere.
     assert!(scale("N".into()).with_checked_loads().is_none());
+}
+
+/// A recurrence over `t` for every `i`, which shows its state on the way.
+const RECURRENCE: &str = "lawson-kernel 1 kernel @k {
+    in x: f32[8] out y: f32[8] out all: f32[4, 8] axes i, t
+    recurrence s: (f32 = x[i], f32 = 1.0)
+    for i in 0 to 8 {
+      accumulate s {
+        for t in 0 to 4 {
+          all[t, i] = state(s, 0)
+          step s = (state(s, 1), state(s, 0) + state(s, 1))
+        }
+      }
+      y[i] = result(s, 1)
+    } }";
+
+#[test]
+fn recurrences_go_in_order() {
+    let k = Kernel::parse(RECURRENCE).unwrap();
+    verify(&k).unwrap();
+    let scheduled = |schedule: &str| {
+        let mut k = k.clone();
+        schedule.parse::<Schedule>().unwrap().apply(&mut k).unwrap();
+        k
+    };
+    verify(&scheduled("vector i 8")).unwrap();
+    verify(&scheduled("split i 2\njam i.1\nunroll t")).unwrap();
+    for kind in ["vector t 4", "jam t"] {
+        refused(&scheduled(kind), Code::KernelKind, "iterations of `t` step the recurrence `s`");
+    }
+    let reordered =
+        "split t 2\nreorder t.1 t.0".parse::<Schedule>().unwrap().apply(&mut k.clone()).unwrap_err();
+    assert!(reordered.message().contains("go in order"), "{reordered}");
+    // The state of a monoid is not shown: iterations may have parts of it.
+    let sum = RECURRENCE.replace("recurrence s", "acc s").replace("x[i],", "x[i] identity 0.0,");
+    let sum =
+        sum.replace("1.0)", "1.0 identity 0.0) merge (state(s, 0) + other(s, 0), state(s, 1) + other(s, 1))");
+    refused(&Kernel::parse(&sum).unwrap(), Code::KernelAccumulator, "known only to its own steps");
 }

@@ -98,16 +98,21 @@ impl<'k> Lowering<'k> {
         }
         let combinations = combinations(&inner);
         let components = &k.acc(acc).state;
+        let identity = match &k.acc(acc).merge {
+            Some(merge) => merge.identity.as_slice(),
+            None if partial => return Err(Unsupported::new("a recurrence whose steps are made together")),
+            None => &[],
+        };
         let wide: Vec<bool> = (0..components.len()).map(|c| self.has_wide_state(acc, c, body)).collect();
         let mut states: HashMap<Vec<i64>, Vec<V>> = HashMap::new();
         self.at_points(&mut |l| {
             let at = l.values_of(&outer);
             for inner in &combinations {
                 let mut registers = Vec::new();
-                for (c, wide) in components.iter().zip(&wide) {
+                for (n, (c, wide)) in components.iter().zip(&wide).enumerate() {
                     let class = if c.dtype == DType::Bool { Class::Mask } else { Class::Vector };
                     let dst = l.fresh(class);
-                    let src = if partial { l.constant(c.identity, here)? } else { l.value(c.init)? };
+                    let src = if partial { l.constant(identity[n], here)? } else { l.value(c.init)? };
                     l.move_to(dst, src, class, here);
                     if *wide {
                         let (high, src) = (l.fresh(class), l.high(src, here));
@@ -157,7 +162,7 @@ impl<'k> Lowering<'k> {
                     distance /= 2;
                 }
             }
-            if components.iter().any(|c| !l.is_constant(c.init, c.identity)) {
+            if components.iter().zip(identity).any(|(c, i)| !l.is_constant(c.init, *i)) {
                 let mut init = Vec::new();
                 for c in components {
                     init.push(l.value(c.init)?);
@@ -218,7 +223,7 @@ impl<'k> Lowering<'k> {
         let saved = std::mem::replace(&mut self.states, [Some((acc, state)), Some((acc, other))]);
         self.local.clear();
         let mut out = Vec::new();
-        for e in &self.k.acc(acc).merge {
+        for e in self.k.acc(acc).merged() {
             out.push(self.value(*e)?);
         }
         self.states = saved;

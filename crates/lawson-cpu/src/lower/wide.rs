@@ -286,10 +286,13 @@ impl<'k> Lowering<'k> {
             return false;
         }
         let fits = |v: i64| i32::try_from(v).is_ok();
-        if !a.state[component].identity.as_i64().is_some_and(fits) {
-            return true;
+        let mut values = vec![a.state[component].init];
+        if let Some(merge) = &a.merge {
+            if !merge.identity[component].as_i64().is_some_and(fits) {
+                return true;
+            }
+            values.push(merge.values[component]);
         }
-        let mut values = vec![a.state[component].init, a.merge[component]];
         steps_of(body, acc, component, &mut values);
         values.into_iter().any(|e| self.may_be_wide(e))
     }

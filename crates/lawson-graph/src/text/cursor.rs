@@ -149,6 +149,32 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Takes a certain word.
+    pub fn expect_word(&mut self, word: &str) -> Result<()> {
+        match self.eat_word(word) {
+            true => Ok(()),
+            false => Err(self.expected(&format!("`{word}`"))),
+        }
+    }
+
+    /// Takes the first line of a text, `lawson-kernel 1`: what the text is, and the version in which it is written.
+    pub fn header(&mut self, header: &str, version: &str) -> Result<()> {
+        let help = format!("the first line of a text is `{header} {version}`");
+        for (n, word) in header.split('-').enumerate() {
+            if !((n == 0 || self.eat("-")) && self.eat_word(word)) {
+                return Err(self.expected(&format!("`{header}` and a version")).help(help));
+            }
+        }
+        let token = self.advance();
+        match self.source.slice(token.span) {
+            found if found == version => Ok(()),
+            other => {
+                let message = format!("this Lawson reads version {version}, not `{other}`");
+                Err(self.source.error(Code::Version, token.span, message).help(help))
+            }
+        }
+    }
+
     /// Takes any word.
     pub fn word(&mut self, what: &str) -> Result<(&'a str, Span)> {
         if self.here.kind != Kind::Ident {

@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
 
     /// The whole text.
     pub(super) fn file(mut self) -> Result<Graph> {
-        self.version()?;
+        self.cursor.header("lawson", VERSION)?;
         if self.cursor.eat_word("weights") {
             let (path, span) = self.cursor.string("the path of the side file in quotes")?;
             let file = SideFile::open(self.options.folder, &path);
@@ -79,22 +79,6 @@ impl<'a> Parser<'a> {
         match self.cursor.peek() {
             Kind::End => Ok(graph),
             _ => Err(self.cursor.expected("the end of the text after the graph")),
-        }
-    }
-
-    fn version(&mut self) -> Result<()> {
-        let help = format!("the first line of a text is `lawson {VERSION}`");
-        if !self.cursor.at_word("lawson") {
-            return Err(self.cursor.expected("`lawson` and a version").help(help));
-        }
-        self.cursor.advance();
-        let token = self.cursor.advance();
-        match self.cursor.source.slice(token.span) {
-            VERSION => Ok(()),
-            other => {
-                let message = format!("this Lawson reads version {VERSION}, not `{other}`");
-                Err(self.cursor.source.error(Code::Version, token.span, message).help(help))
-            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, ValueName};
 use super::lexer::Span;
-use crate::dim::Fact;
+use crate::dim::{Fact, Facts};
 use crate::error::{Code, Result};
 use crate::types::{Placement, Type};
 
@@ -81,6 +81,16 @@ impl<'a> Cursor<'a> {
             more = self.list_goes_on(")")?;
         }
         Ok(outputs)
+    }
+
+    /// `where N >= 1, N % 8 == 0`, or nothing.
+    pub fn where_facts(&mut self, known: &mut Facts) -> Result<()> {
+        if self.eat_word("where") {
+            for (fact, span) in self.facts()? {
+                known.add(fact).map_err(|e| e.at(self.source.place(span)))?;
+            }
+        }
+        Ok(())
     }
 
     /// `N >= 1, N % 8 == 0`, or `true` for no facts.

@@ -1,25 +1,27 @@
-//! Schedules of nests that only store: vectors along the densest axis, a few of them at once, rows shared among the team.
+//! Schedules of nests that only store, or go through recurrences and store: vectors along the densest axis, a few of them at
+//! once, rows shared among the team.
 
 use super::stride::{Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
+use crate::expr::ExprId;
 use crate::range::Scope;
 use crate::schedule::{Directive, Tail};
 use crate::tree::{AxisId, Kind, Node, Store};
 use crate::verify::conflict;
 
 /// Vectors that are computed at once, so that loads and long operations overlap.
-const AT_ONCE: i64 = 4;
+pub(super) const AT_ONCE: i64 = 4;
+/// Registers for the states of recurrences: what computes the next ones needs the others.
+const STATES: i64 = 8;
 /// Elements of one share of a loop over everything: small enough to stay in the first cache, large enough to be worth a
 /// call.
 const SHARE: i64 = 4096;
 
 impl<'k> Chooser<'k> {
     pub(super) fn elementwise(&mut self, n: &Nest<'k>, position: Position) {
-        let stores: Vec<_> =
-            n.body.iter().filter_map(|n| if let Node::Store(s) = n { Some(s) } else { None }).collect();
-        let values: Vec<_> = stores.iter().map(|s| s.value).collect();
+        let (mut stores, mut values) = (Vec::new(), Vec::new());
+        self.stages(n.body, &mut stores, &mut values);
         let reads = loads(self.kernel, &values);
-        let lanes = self.machine.lanes;
         // Where a stage reads back what it stored elsewhere, some loop must go in order.
         let offset = |s: &&Store| self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
         let reads_back = reads.iter().any(|r| {
@@ -80,7 +82,7 @@ impl<'k> Chooser<'k> {
         if !in_order.is_empty() {
             // Lanes go through what is in order side by side, wherever that stands.
             self.share(n.loops[..at].iter().copied().take_while(|f| !in_order.contains(&f.axis)));
-            return self.vectorise(&axis, known, lanes);
+            return self.vectorise(&axis, known, AT_ONCE);
         }
         if at + 1 != n.loops.len() {
             let mut order: Vec<String> = others().map(|f| self.name(f)).collect();
@@ -104,7 +106,30 @@ impl<'k> Chooser<'k> {
                 }
             }
         }
-        self.vectorise(&axis, known, lanes);
+        let states = match n.body {
+            [Node::Accumulate { acc, .. }, ..] => self.kernel.acc(*acc).state.len().max(1) as i64,
+            _ => 1,
+        };
+        self.vectorise(&axis, known, (STATES / states).clamp(1, AT_ONCE));
+    }
+
+    /// The stages of a nest, and what is computed in it.
+    fn stages(&self, nodes: &'k [Node], stores: &mut Vec<&'k Store>, values: &mut Vec<ExprId>) {
+        for node in nodes {
+            match node {
+                Node::For(f) => self.stages(&f.body, stores, values),
+                Node::Accumulate { acc, body } => {
+                    values.extend(self.kernel.acc(*acc).state.iter().map(|s| s.init));
+                    self.stages(body, stores, values);
+                }
+                Node::Step { values: next, .. } => values.extend(next),
+                Node::Store(s) => {
+                    values.push(s.value);
+                    stores.push(s);
+                }
+                Node::Prefetch { .. } => {}
+            }
+        }
     }
 
     /// The loops of a nest at the root whose iterations need each other.
@@ -121,8 +146,9 @@ impl<'k> Chooser<'k> {
     }
 
     /// Splits a loop into vectors, several at once.
-    pub(super) fn vectorise(&mut self, axis: &str, known: Option<i64>, lanes: i64) {
-        let at_once = known.map_or(AT_ONCE, |e| AT_ONCE.min((e + lanes - 1) / lanes).max(1));
+    pub(super) fn vectorise(&mut self, axis: &str, known: Option<i64>, at_once: i64) {
+        let lanes = self.machine.lanes;
+        let at_once = known.map_or(at_once, |e| at_once.min((e + lanes - 1) / lanes).max(1));
         let [_, tile] = self.split(
             axis,
             at_once * lanes,

@@ -210,7 +210,13 @@ impl<'k> Chooser<'k> {
     fn nest(&mut self, f: &'k For, position: Position) {
         let n = nest(f);
         let stages = |nodes: &[Node]| nodes.iter().all(|n| matches!(n, Node::Store(_)));
-        if stages(n.body) {
+        let recurs = match n.body {
+            [Node::Accumulate { acc, .. }, rest @ ..] => {
+                self.kernel.acc(*acc).merge.is_none() && stages(rest)
+            }
+            _ => false,
+        };
+        if recurs || stages(n.body) {
             return self.elementwise(&n, position);
         }
         if let [Node::Accumulate { acc, body }, rest @ ..] = n.body
@@ -228,7 +234,7 @@ impl<'k> Chooser<'k> {
             && self.is_column(f)
         {
             let (name, known) = (self.name(f), extent(f));
-            return self.vectorise(&name, known, self.machine.lanes);
+            return self.vectorise(&name, known, elementwise::AT_ONCE);
         }
         self.nodes(n.body, Position::Inside);
     }

@@ -1,5 +1,6 @@
 //! Schedules of accumulators that stand by themselves: the vector lies along what is summed, and lanes are merged at the end.
 
+use super::elementwise::AT_ONCE;
 use super::stride::{Stride, loads, stride};
 use super::{Chooser, Position, extent};
 use crate::expr::ExprId;
@@ -62,6 +63,6 @@ impl<'k> Chooser<'k> {
         };
         let Some(f) = summed.iter().rev().find(|f| fits(f)) else { return };
         let (name, known) = (self.name(f), extent(f));
-        self.vectorise(&name, known, self.machine.lanes);
+        self.vectorise(&name, known, AT_ONCE);
     }
 }

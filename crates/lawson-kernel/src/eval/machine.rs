@@ -242,13 +242,16 @@ impl<'k> Machine<'k> {
         let open: Vec<usize> = (0..self.states.len()).filter(|acc| self.states[*acc].is_some()).collect();
         let mut before = Vec::with_capacity(open.len());
         for acc in &open {
-            let own = kernel.accs[*acc].state.iter().map(|s| element(s.identity)).collect();
-            before.push(self.states[*acc].replace(own));
+            // The state of a recurrence around the loop is only read in it.
+            let own =
+                kernel.accs[*acc].merge.as_ref().map(|m| m.identity.iter().copied().map(element).collect());
+            before.push(own.map(|own| self.states[*acc].replace(own)));
         }
         self.block(body)?;
         for (acc, before) in open.into_iter().zip(before) {
+            let Some(before) = before else { continue };
             self.others[acc] = std::mem::replace(&mut self.states[acc], before);
-            let merged = kernel.accs[acc].merge.iter().map(|e| self.value(*e)).collect::<Result<_>>()?;
+            let merged = kernel.accs[acc].merged().iter().map(|e| self.value(*e)).collect::<Result<_>>()?;
             self.states[acc] = Some(merged);
             self.others[acc] = None;
         }

@@ -86,8 +86,8 @@ impl<'g> Walk<'g> {
 
     fn add_accumulator(&mut self, v: ValueId, combine: Combine, identity: Scalar) -> AccId {
         let init = self.kernel.constant(identity);
-        let state = vec![State { dtype: identity.dtype, init, identity }];
-        self.kernel.add_acc(name_of(self.graph, v), state, |k, id| {
+        let state = vec![State { dtype: identity.dtype, init }];
+        self.kernel.add_acc(name_of(self.graph, v), state, vec![identity], |k, id| {
             let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
             vec![match combine {
                 Combine::Binary(kind) => k.binary(kind, a, b),

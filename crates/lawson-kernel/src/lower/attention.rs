@@ -310,8 +310,8 @@ impl Emit {
         let query = vec![Index::axis(q)];
         let before = self.k.load(self.greatest, query.clone());
         let least = Scalar::float(self.dtype, f64::NEG_INFINITY);
-        let state = vec![State { dtype: self.dtype, init: before, identity: least }];
-        let greatest = self.k.add_acc("m", state, |k, id| {
+        let state = vec![State { dtype: self.dtype, init: before }];
+        let greatest = self.k.add_acc("m", state, vec![least], |k, id| {
             let (a, b) = (k.add(Expr::State(id, 0)), k.add(Expr::Other(id, 0)));
             vec![k.extremum(Extremum::Max, a, b)]
         });

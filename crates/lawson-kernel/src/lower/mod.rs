@@ -12,7 +12,7 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
-//! that of indices that are data, `accumulate.rs` the accumulators, `running.rs` what runs along an axis, `keep.rs` decides on scratch, `flatten.rs` and
+//! that of indices that are data, `accumulate.rs` the accumulators, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
@@ -24,6 +24,7 @@ mod flatten;
 mod keep;
 mod nest;
 mod pattern;
+mod recurrence;
 mod remap;
 mod running;
 mod share;
@@ -33,6 +34,7 @@ mod walk;
 
 pub use attention::{Blocks, attention};
 pub use collapse::collapse;
+pub use recurrence::recurrence;
 pub use steps::{Step, run_steps, steps};
 
 use crate::group::{Group, Refused};

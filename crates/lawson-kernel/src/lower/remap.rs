@@ -25,7 +25,7 @@ fn used(kernel: &Kernel) -> Vec<bool> {
     let mut mark = |e: &ExprId| used[e.0 as usize] = true;
     for acc in &kernel.accs {
         acc.state.iter().for_each(|s| mark(&s.init));
-        acc.merge.iter().for_each(&mut mark);
+        acc.merged().iter().for_each(&mut mark);
     }
     kernel.visit(&mut |node| match node {
         Node::Store(s) => mark(&s.value),
@@ -130,7 +130,7 @@ impl Remap<'_> {
         let of = |e: &mut ExprId| *e = ids[e.0 as usize];
         for acc in &mut kernel.accs {
             acc.state.iter_mut().for_each(|s| of(&mut s.init));
-            acc.merge.iter_mut().for_each(of);
+            acc.merge.iter_mut().flat_map(|m| &mut m.values).for_each(of);
         }
         let mut body = std::mem::take(&mut kernel.body);
         self.nodes(&mut body, &of);

@@ -9,7 +9,7 @@ use super::order::Flow;
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
-use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, takes};
+use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, recurrence, takes};
 use crate::machine::Machine;
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
 use std::cmp::Reverse;
@@ -457,6 +457,9 @@ impl<'g> Groups<'g> {
             (None, Some(refused), _) => Err(refused),
             (None, None, [n]) if self.graph.node(*n).op.is_composite() => {
                 attention(self.graph, *n, ATTENTION)
+            }
+            (None, None, [n]) if matches!(self.graph.node(*n).op, Op::Scan(_)) => {
+                recurrence(self.graph, *n, &outputs)
             }
             _ => self.lower(nodes, &outputs),
         };

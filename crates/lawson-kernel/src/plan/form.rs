@@ -37,6 +37,8 @@ use std::fmt::Write;
 
 /// The version that the header names.
 pub(super) const VERSION: &str = "1";
+/// What the first line of a plan begins with.
+pub(super) const HEADER: &str = "lawson-plan";
 
 /// Words that are names only in quotes.
 const WORDS: [&str; 12] = [
@@ -108,7 +110,7 @@ impl Printer<'_> {
         let plan = self.plan;
         let facts: Vec<String> = plan.facts.written().iter().map(ToString::to_string).collect();
         let facts = if facts.is_empty() { String::new() } else { format!(" where {}", facts.join(", ")) };
-        self.line(0, &format!("lawson-plan {VERSION}"));
+        self.line(0, &format!("{HEADER} {VERSION}"));
         self.line(0, &format!("plan @{}{facts} {{", Name(&plan.name)));
         for (n, b) in plan.buffers.iter().enumerate() {
             let name = self.name(Slot(n as u32));

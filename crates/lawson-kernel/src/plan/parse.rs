@@ -1,6 +1,6 @@
 //! Reading plans from their text form, which `form.rs` describes.
 
-use super::form::VERSION;
+use super::form::{HEADER, VERSION};
 use super::{
     Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Order, Place, Plan, PlanBuffer,
     Region, Row, Slot, Step, ValuePort,
@@ -102,15 +102,11 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn file(&mut self) -> Result<()> {
-        self.version()?;
-        self.word("plan")?;
+        self.cursor.header(HEADER, VERSION)?;
+        self.cursor.expect_word("plan")?;
         let (name, _) = self.cursor.at_name("the name of the plan, such as `@mlp`")?;
         self.plan.name = name.into_owned();
-        if self.cursor.eat_word("where") {
-            for (fact, span) in self.cursor.facts()? {
-                self.plan.facts.add(fact).map_err(|e| e.at(self.cursor.source.place(span)))?;
-            }
-        }
+        self.cursor.where_facts(&mut self.plan.facts)?;
         self.cursor.expect("{")?;
         while self.buffer()? {}
         while self.cursor.at_word("kernel") {
@@ -127,31 +123,6 @@ impl Parser<'_> {
             return Err(self.cursor.expected("the end of the text"));
         }
         Ok(())
-    }
-
-    fn version(&mut self) -> Result<()> {
-        let help = format!("a plan begins with the line `lawson-plan {VERSION}`");
-        for part in ["lawson", "-", "plan"] {
-            if self.cursor.source.slice(self.cursor.span()) != part {
-                return Err(self.cursor.expected("`lawson-plan` and a version").help(help));
-            }
-            self.cursor.advance();
-        }
-        let token = self.cursor.advance();
-        match self.cursor.source.slice(token.span) {
-            VERSION => Ok(()),
-            other => {
-                let message = format!("this Lawson reads version {VERSION}, not `{other}`");
-                Err(self.cursor.source.error(Code::Version, token.span, message).help(help))
-            }
-        }
-    }
-
-    fn word(&mut self, word: &str) -> Result<()> {
-        match self.cursor.eat_word(word) {
-            true => Ok(()),
-            false => Err(self.cursor.expected(&format!("`{word}`"))),
-        }
     }
 
     fn number(&mut self, what: &str) -> Result<usize> {
@@ -181,7 +152,7 @@ impl Parser<'_> {
             "input" => Place::Input(port),
             "output" => Place::Output(port),
             "row" => {
-                self.word("of")?;
+                self.cursor.expect_word("of")?;
                 Place::Row { of: self.slot()? }
             }
             "value" => Place::Value(self.port()?),
@@ -223,7 +194,7 @@ impl Parser<'_> {
         if self.cursor.eat_word("input") {
             return Ok(ValuePort::Input(self.number("the number of an input")?));
         }
-        self.word("output")?;
+        self.cursor.expect_word("output")?;
         Ok(ValuePort::Output(self.number("the number of an output")?))
     }
 
@@ -245,7 +216,7 @@ impl Parser<'_> {
             return Ok(slot.into());
         }
         let from = self.cursor.dim()?;
-        self.word("to")?;
+        self.cursor.expect_word("to")?;
         let to = self.cursor.dim()?;
         self.cursor.expect("]")?;
         Ok(Region { slot, part: Some((from, to)) })
@@ -304,10 +275,10 @@ impl Parser<'_> {
             "branch" => {
                 let condition = self.slot()?;
                 self.head(number, start);
-                self.word("then")?;
+                self.cursor.expect_word("then")?;
                 self.cursor.expect("{")?;
                 let then = self.block(depth + 1)?;
-                self.word("otherwise")?;
+                self.cursor.expect_word("otherwise")?;
                 self.cursor.expect("{")?;
                 let otherwise = self.block(depth + 1)?;
                 return Ok(Step::new(Action::Branch(Box::new(Branch { condition, then, otherwise })), []));
@@ -382,7 +353,7 @@ impl Parser<'_> {
         let action = match evaluate {
             false => Action::Launch { kernel },
             true => {
-                self.word("because")?;
+                self.cursor.expect_word("because")?;
                 let (why, _) = self.cursor.name("the reason, in quotes")?;
                 Action::Evaluate { kernel, why: Error::new(Code::NotEmitted, why.into_owned()) }
             }
@@ -395,7 +366,7 @@ impl Parser<'_> {
             true => Err(self.slot()?),
             false => {
                 let times = self.cursor.dim()?;
-                self.word("times")?;
+                self.cursor.expect_word("times")?;
                 Ok(times)
             }
         };
@@ -405,11 +376,11 @@ impl Parser<'_> {
                 let state = self.slot()?;
                 let next = match self.cursor.eat_word("in") {
                     true => {
-                        self.word("place")?;
+                        self.cursor.expect_word("place")?;
                         state
                     }
                     false => {
-                        self.word("from")?;
+                        self.cursor.expect_word("from")?;
                         self.slot()?
                     }
                 };
@@ -433,10 +404,10 @@ impl Parser<'_> {
         let again = match condition {
             Ok(times) => Again::Times(times),
             Err(condition) => {
-                self.word("condition")?;
+                self.cursor.expect_word("condition")?;
                 self.cursor.expect("{")?;
                 let steps = self.block(depth + 1)?;
-                self.word("body")?;
+                self.cursor.expect_word("body")?;
                 Again::While { steps, condition }
             }
         };

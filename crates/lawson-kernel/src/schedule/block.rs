@@ -337,19 +337,22 @@ fn keep(kernel: &mut Kernel, found: &[Found], level: Level) -> Vec<Kept> {
             let buffer = kernel.scratch(&name, s.dtype, &dims, level);
             kept.buffers.push(buffer);
             let init = kernel.add(Expr::Load(Load { buffer, index: index.clone(), guard: None }));
-            state.push(State { init, ..s.clone() });
+            state.push(State { dtype: s.dtype, init });
         }
         let taken = |name: &String| kernel.accs.iter().any(|a| a.name == *name);
         let stem = format!("{}.rest", acc.name);
         let mut names = std::iter::once(stem.clone()).chain((2..).map(|i| format!("{stem}{i}")));
         let name = names.find(|n| !taken(n)).unwrap_or(stem);
         kept.rest = AccId(kernel.accs.len() as u32);
-        kernel.accs.push(Accumulator { name, state, merge: acc.merge.clone() });
+        kernel.accs.push(Accumulator { name, state, merge: None });
         let (from, to) = (kept.acc, kept.rest);
         let mut done = HashMap::new();
-        let merge = acc.merge.iter().map(|e| changed(kernel, *e, &|_, e| renamed(e, from, to), &mut done));
-        let merge = merge.collect();
-        kernel.accs[kept.rest.0 as usize].merge = merge;
+        if let Some(mut merge) = acc.merge {
+            for e in &mut merge.values {
+                *e = changed(kernel, *e, &|_, e| renamed(e, from, to), &mut done);
+            }
+            kernel.accs[kept.rest.0 as usize].merge = Some(merge);
+        }
     }
     out
 }

@@ -94,7 +94,7 @@ fn reads_of(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
 }
 
 /// Whether iterations of the named loops may come in any order: none writes what another one writes or reads. The
-/// steps of accumulators may, because merging commutes. Scratch that is read nowhere else (`reads` counts all loads of
+/// steps of accumulators may, because merging commutes, but for those of recurrences. Scratch that is read nowhere else (`reads` counts all loads of
 /// the kernel) may be written by each iteration anew.
 fn independent(
     scope: &mut Scope<'_>,
@@ -110,6 +110,12 @@ fn independent(
     {
         let (name, buffer) = (&kernel.axis(f.axis).name, &kernel.buffer(buffer).name);
         return Err(format!("the order of the iterations of `{name}` may matter: they meet in `{buffer}`"));
+    }
+    if let Some(acc) = kernel.recurs_in(&f.body)
+        && axes.contains(&f.axis)
+    {
+        let (name, acc) = (&kernel.axis(f.axis).name, &kernel.acc(acc).name);
+        return Err(format!("the iterations of `{name}` go in order: they step the recurrence `{acc}`"));
     }
     let left = scope.enter(f);
     for node in &f.body {

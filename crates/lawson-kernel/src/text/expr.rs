@@ -118,7 +118,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        self.word("else")?;
+        self.cursor.expect_word("else")?;
         let otherwise = self.expr()?;
         Ok(self.kernel.load_guarded(load.0, load.1, Guard { conditions, otherwise }))
     }

@@ -9,7 +9,7 @@ use super::{HEADER, VERSION};
 use crate::buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 use crate::expr::{Expr, ExprId, Extremum};
 use crate::index::Index;
-use crate::tree::{AccId, Accumulator, AxisId, For, Kernel, Kind, Node, State, Store, StoreHint};
+use crate::tree::{AccId, Accumulator, AxisId, For, Kernel, Kind, Merge, Node, State, Store, StoreHint};
 use lawson_graph::op::BinaryKind;
 use lawson_graph::syntax::{Cursor, DimToken, DimTokens, Kind as TokenKind, Source, Span};
 use lawson_graph::{Code, Dim, Error, Facts, Result};
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
 
     /// The whole text.
     pub(super) fn file(mut self) -> Result<Kernel> {
-        self.version()?;
+        self.cursor.header(HEADER, VERSION)?;
         self.block()?;
         if self.cursor.peek() != TokenKind::End {
             return Err(self.cursor.expected("the end of the text"));
@@ -64,14 +64,10 @@ impl<'a> Parser<'a> {
 
     /// From the word `kernel` to the closing brace.
     fn block(&mut self) -> Result<()> {
-        self.word("kernel")?;
+        self.cursor.expect_word("kernel")?;
         let (name, _) = self.cursor.at_name("the name of the kernel, such as `@matmul`")?;
         self.kernel.name = name.into_owned();
-        if self.cursor.eat_word("where") {
-            for (fact, span) in self.cursor.facts()? {
-                self.kernel.facts.add(fact).map_err(|e| e.at(self.cursor.source.place(span)))?;
-            }
-        }
+        self.cursor.where_facts(&mut self.kernel.facts)?;
         self.cursor.expect("{")?;
         self.find_accs();
         let mut body = Vec::new();
@@ -89,31 +85,6 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn version(&mut self) -> Result<()> {
-        let help = format!("a kernel begins with the line `{HEADER} {VERSION}`");
-        for part in ["lawson", "-", "kernel"] {
-            if self.cursor.source.slice(self.cursor.span()) != part {
-                return Err(self.cursor.expected(&format!("`{HEADER}` and a version")).help(help));
-            }
-            self.cursor.advance();
-        }
-        let token = self.cursor.advance();
-        match self.cursor.source.slice(token.span) {
-            VERSION => Ok(()),
-            other => {
-                let message = format!("this Lawson reads version {VERSION}, not `{other}`");
-                Err(self.cursor.source.error(Code::Version, token.span, message).help(help))
-            }
-        }
-    }
-
-    pub(super) fn word(&mut self, word: &str) -> Result<()> {
-        match self.cursor.eat_word(word) {
-            true => Ok(()),
-            false => Err(self.cursor.expected(&format!("`{word}`"))),
-        }
-    }
-
     fn twice(&self, name: &str, span: Span) -> Error {
         self.cursor.source.error(Code::DuplicateName, span, format!("`{name}` is declared twice"))
     }
@@ -123,14 +94,14 @@ impl<'a> Parser<'a> {
         let mut ahead = self.cursor.clone();
         let mut depth = 0usize;
         while ahead.peek() != TokenKind::End {
-            if ahead.eat_word("acc") {
+            if ahead.eat_word("acc") || ahead.eat_word("recurrence") {
                 if let Ok((name, _)) = ahead.name("a name")
                     && ahead.at(":")
                     && !self.accs.contains_key(name.as_ref())
                 {
                     self.accs.insert(name.to_string(), AccId(self.kernel.accs.len() as u32));
                     let name = name.into_owned();
-                    self.kernel.accs.push(Accumulator { name, state: Vec::new(), merge: Vec::new() });
+                    self.kernel.accs.push(Accumulator { name, state: Vec::new(), merge: None });
                 }
                 continue;
             }
@@ -159,9 +130,9 @@ impl<'a> Parser<'a> {
                 self.derived_axis()?;
                 return Ok(true);
             }
-            "acc" => {
+            kind @ ("acc" | "recurrence") => {
                 self.cursor.advance();
-                self.acc()?;
+                self.acc(kind == "acc")?;
                 return Ok(true);
             }
             _ => return Ok(false),
@@ -188,7 +159,7 @@ impl<'a> Parser<'a> {
         }
         let role = match role {
             Role::Scratch(_) => {
-                self.word("at")?;
+                self.cursor.expect_word("at")?;
                 Role::Scratch(self.level()?)
             }
             Role::Input | Role::Output => role,
@@ -220,7 +191,7 @@ impl<'a> Parser<'a> {
             digits.push(self.digit(rank)?);
             more = self.cursor.list_goes_on(")")?;
         }
-        self.word("size")?;
+        self.cursor.expect_word("size")?;
         Ok(Layout { digits, size: self.cursor.dim()? })
     }
 
@@ -291,42 +262,39 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `c: f32 = 0.0 identity 0.0 merge add`
-    fn acc(&mut self) -> Result<()> {
+    /// `c: f32 = 0.0 identity 0.0 merge add`, or `c: f32 = x[i]` of a recurrence.
+    fn acc(&mut self, merges: bool) -> Result<()> {
         let span = self.cursor.span();
         let acc = self.acc_name()?;
         if !self.kernel.acc(acc).state.is_empty() {
             return Err(self.twice(&self.kernel.acc(acc).name, span));
         }
         self.cursor.expect(":")?;
-        let mut state = Vec::new();
-        if self.cursor.eat("(") {
-            loop {
-                state.push(self.component()?);
-                if !self.cursor.list_goes_on(")")? {
-                    break;
-                }
+        let (mut state, mut identity) = (Vec::new(), Vec::new());
+        let bracketed = self.cursor.eat("(");
+        loop {
+            let dtype = self.dtype()?;
+            self.cursor.expect("=")?;
+            state.push(State { dtype, init: self.expr()? });
+            if merges {
+                self.cursor.expect_word("identity")?;
+                identity.push(self.scalar()?);
             }
-        } else {
-            state.push(self.component()?);
+            if !bracketed || !self.cursor.list_goes_on(")")? {
+                break;
+            }
         }
         let several = state.len() > 1;
         self.kernel.accs[acc.0 as usize].state = state;
-        self.word("merge")?;
-        let merge = match several {
-            true => self.tuple()?,
-            false => vec![self.merge(acc)?],
-        };
-        self.kernel.accs[acc.0 as usize].merge = merge;
+        if merges {
+            self.cursor.expect_word("merge")?;
+            let values = match several {
+                true => self.tuple()?,
+                false => vec![self.merge(acc)?],
+            };
+            self.kernel.accs[acc.0 as usize].merge = Some(Merge { identity, values });
+        }
         Ok(())
-    }
-
-    fn component(&mut self) -> Result<State> {
-        let dtype = self.dtype()?;
-        self.cursor.expect("=")?;
-        let init = self.expr()?;
-        self.word("identity")?;
-        Ok(State { dtype, init, identity: self.scalar()? })
     }
 
     /// The merge of a state of one component.
@@ -436,9 +404,9 @@ impl<'a> Parser<'a> {
 
     fn loop_over(&mut self, depth: usize) -> Result<Node> {
         let axis = self.axis()?;
-        self.word("in")?;
+        self.cursor.expect_word("in")?;
         let begin = self.index()?;
-        self.word("to")?;
+        self.cursor.expect_word("to")?;
         let end = self.index()?;
         let step = if self.cursor.eat_word("step") { self.count("a step")? } else { 1 };
         let kinds = [Kind::Parallel, Kind::Unroll, Kind::Jam, Kind::Serial];

@@ -111,7 +111,7 @@ impl Printer<'_> {
         }
         for (i, acc) in kernel.accs.iter().enumerate() {
             let values: Vec<ExprId> =
-                acc.state.iter().map(|s| s.init).chain(acc.merge.iter().copied()).collect();
+                acc.state.iter().map(|s| s.init).chain(acc.merged().iter().copied()).collect();
             self.name_shared(&values);
             let text = self.acc_text(AccId(i as u32), acc);
             self.line(&text);
@@ -194,16 +194,17 @@ impl Printer<'_> {
     }
 
     fn acc_text(&self, id: AccId, acc: &Accumulator) -> String {
-        let parts: Vec<String> = acc
-            .state
-            .iter()
-            .map(|s| format!("{} = {} identity {}", s.dtype, self.expr(s.init), scalar_text(s.identity)))
-            .collect();
+        let identity = |n: usize| acc.merge.as_ref().and_then(|m| m.identity.get(n));
+        let identity = |n| identity(n).map_or(String::new(), |s| format!(" identity {}", scalar_text(*s)));
+        let parts = acc.state.iter().enumerate();
+        let parts: Vec<String> =
+            parts.map(|(n, s)| format!("{} = {}{}", s.dtype, self.expr(s.init), identity(n))).collect();
         let state = match parts.as_slice() {
             [one] => one.clone(),
             _ => format!("({})", parts.join(", ")),
         };
-        let merge = match acc.merge.as_slice() {
+        let Some(merge) = &acc.merge else { return format!("recurrence {}: {state}", self.acc(id)) };
+        let merge = match merge.values.as_slice() {
             [one] => self.merge_name(id, *one).map_or_else(|| self.expr(*one), str::to_string),
             several => {
                 let several: Vec<String> = several.iter().map(|m| self.expr(*m)).collect();

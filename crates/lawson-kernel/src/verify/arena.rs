@@ -29,15 +29,20 @@ pub(super) fn references(kernel: &Kernel) -> Result<()> {
         if acc.state.is_empty() {
             return check.fail(&path, "an accumulator has at least one component");
         }
-        if acc.merge.len() != acc.state.len() {
-            let message =
-                format!("{} components are merged into {} values", acc.state.len(), acc.merge.len());
+        if let Some(m) = &acc.merge
+            && [m.values.len(), m.identity.len()].iter().any(|n| *n != acc.state.len())
+        {
+            let (values, identities) = (m.values.len(), m.identity.len());
+            let message = format!(
+                "{} components are merged into {values} values, with {identities} identities",
+                acc.state.len()
+            );
             return check.fail(&path, message);
         }
         acc.state
             .iter()
             .map(|s| s.init)
-            .chain(acc.merge.iter().copied())
+            .chain(acc.merged().iter().copied())
             .try_for_each(|e| check.value(e, &path))?;
     }
     check.nodes(&kernel.body)
@@ -251,8 +256,11 @@ pub(super) fn dtypes(kernel: &Kernel) -> Result<()> {
     }
     let of = |e: ExprId| types[e.0 as usize];
     for acc in &kernel.accs {
-        for (state, merge) in acc.state.iter().zip(&acc.merge) {
-            let found = [of(state.init), state.identity.dtype, of(*merge)];
+        for (n, state) in acc.state.iter().enumerate() {
+            let mut found = vec![of(state.init)];
+            if let Some(m) = &acc.merge {
+                found.extend([m.identity[n].dtype, of(m.values[n])]);
+            }
             if let Some(other) = found.iter().find(|d| **d != state.dtype) {
                 let message = format!("a component is {}, its init, identity or merge {other}", state.dtype);
                 return fail(&format!("accumulator {}", acc.name), message);

@@ -29,7 +29,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<()> {
     };
     for (i, acc) in kernel.accs.iter().enumerate() {
         place.path.push(format!("accumulator {}", acc.name));
-        place.values(&acc.merge, Position::Merge(AccId(i as u32)))?;
+        place.values(acc.merged(), Position::Merge(AccId(i as u32)))?;
         place.path.pop();
     }
     place.nodes(&kernel.body)
@@ -170,7 +170,8 @@ impl<'k> Place<'k> {
 
     fn kind(&mut self, f: &For, siblings: usize) -> Result<()> {
         let refuse = |place: &Place<'_>, message: String| Err(place.error(Code::KernelKind, message));
-        let name = &self.kernel.axis(f.axis).name;
+        let kernel = self.kernel;
+        let name = &kernel.axis(f.axis).name;
         if f.kind == Kind::Parallel {
             let chain = self.open.is_empty() && self.loops.iter().all(|(_, k)| *k == Kind::Parallel);
             if !chain || (!self.loops.is_empty() && siblings > 1) {
@@ -194,6 +195,13 @@ impl<'k> Place<'k> {
                     format!("the loop over `{outer}` is {}, so {bound} may not bound `{name}`", k.name());
                 return refuse(self, message);
             }
+        }
+        if let Some(acc) = kernel.recurs_in(&f.body)
+            && matches!(f.kind, Kind::Jam | Kind::Vector(_) | Kind::Parallel)
+        {
+            let acc = &kernel.acc(acc).name;
+            let message = format!("iterations of `{name}` step the recurrence `{acc}`, and so go in order");
+            return refuse(self, message);
         }
         // Members of a team have scratch of their own; iterations in one member's registers share it.
         let private = match f.kind {
@@ -299,6 +307,11 @@ impl<'k> Place<'k> {
         match (expr, position) {
             (Expr::State(acc, _), Position::Step(own) | Position::Merge(own)) if *acc == own => Ok(()),
             (Expr::Other(acc, _), Position::Merge(own)) if *acc == own => Ok(()),
+            (Expr::State(acc, _), Position::Plain | Position::Step(_))
+                if self.kernel.acc(*acc).merge.is_none() && self.open.contains(acc) =>
+            {
+                Ok(())
+            }
             (Expr::State(acc, _) | Expr::Other(acc, _), _) => {
                 fail(format!("the state of `{}` is known only to its own steps and its merge", name(*acc)))
             }

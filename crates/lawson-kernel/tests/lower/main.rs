@@ -6,5 +6,6 @@ mod data;
 mod elementwise;
 mod linear;
 mod random;
+mod recurrence;
 mod rows;
 mod support;
