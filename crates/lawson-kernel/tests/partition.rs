@@ -205,3 +205,41 @@ fn random_graphs_are_parted_in_an_order_in_which_they_can_run() {
         );
     }
 }
+
+#[test]
+fn what_is_put_together_is_stored_part_by_part() {
+    // However state is handed over, it is computed by one kernel, which computes what its parts share once.
+    let step = "%s = sin %a %c = cos %b %p = mul %s, %c %x = add %a, %p %y = sub %b, %p";
+    let separate = parse(&format!(
+        "graph @g(%a: f32[N], %b: f32[N]) -> (x: f32[N], y: f32[N]) {{ {step} return %x, %y }}"
+    ));
+    let stacked = parse(&format!(
+        "graph @g(%ab: f32[2, N]) -> (xy: f32[2, N]) {{
+           %a1 = slice %ab {{start = [0, 0], size = [1, N], step = [1, 1]}} %a = reshape %a1 {{shape = [N]}}
+           %b1 = slice %ab {{start = [1, 0], size = [1, N], step = [1, 1]}} %b = reshape %b1 {{shape = [N]}}
+           {step}
+           %x1 = reshape %x {{shape = [1, N]}} %y1 = reshape %y {{shape = [1, N]}}
+           %xy = concat %x1, %y1 {{axis = 0}}
+           return %xy
+         }}"
+    ));
+    let joined = parse(&format!(
+        "graph @g(%ab: f32[2*N]) -> (xy: f32[2*N], z: f32[N]) {{
+           %a = slice %ab {{start = [0], size = [N], step = [1]}}
+           %b = slice %ab {{start = [N], size = [N], step = [1]}}
+           {step} %z = mul %x, %y
+           %xy = concat %x, %y {{axis = 0}}
+           return %xy, %z
+         }}"
+    ));
+    for (graph, stores) in [(separate, 2), (stacked, 2), (joined, 3)] {
+        let parts = groups(&graph).parts;
+        let [part] = &parts[..] else { panic!("{} kernels\n{graph}", parts.len()) };
+        let kernel = &part.lowered.as_ref().unwrap().kernel;
+        let mut found = 0;
+        kernel.visit(&mut |n| found += usize::from(matches!(n, lawson_kernel::Node::Store(_))));
+        assert_eq!(found, stores, "{kernel}");
+        assert_eq!(kernel.to_string().matches("sin(").count(), 1, "{kernel}");
+        assert!(!kernel.to_string().contains("select"), "{kernel}");
+    }
+}

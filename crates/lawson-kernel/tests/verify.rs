@@ -627,3 +627,21 @@ fn recurrences_go_in_order() {
         sum.replace("1.0)", "1.0 identity 0.0) merge (state(s, 0) + other(s, 0), state(s, 1) + other(s, 1))");
     refused(&Kernel::parse(&sum).unwrap(), Code::KernelAccumulator, "known only to its own steps");
 }
+
+#[test]
+fn parts_of_one_buffer_are_told_apart_however_loops_are_split() {
+    for facts in ["", " where N <= 64", " where N >= 100"] {
+        let text = format!(
+            "lawson-kernel 1 kernel @g{facts} {{ in x: i32[3, N] out y: i32[3, 2*N] axes i, j
+             for i in 0 to 3 {{ for j in 0 to N {{ y[i, j] = x[i, j] y[i, j + N] = x[i, j] }} }} }}"
+        );
+        let mut k = Kernel::parse(&text).unwrap();
+        let split = "split j 4096 clip\nparallel j.0\nsplit j.1 64 ladder 16 clip\nsplit j.1.1 16 cover\njam j.1.1.0\nvector j.1.1.1 16";
+        let schedule = format!("reorder j i\n{split}");
+        schedule.parse::<Schedule>().unwrap().apply(&mut k).unwrap();
+        verify(&k).unwrap_or_else(|e| panic!("{e}\n{k}"));
+        // One element less, and the last of the first part is the first of the second.
+        let mut meets = Kernel::parse(&text.replace("j + N]", "j + N - 1]")).unwrap();
+        schedule.parse::<Schedule>().unwrap().apply(&mut meets).unwrap_err();
+    }
+}

@@ -283,11 +283,14 @@ impl<'k> Chooser<'k> {
         fits && stores > 0 && reads.iter().all(along)
     }
 
-    /// Whether stores to a buffer are best made past the caches: it would fill half of the last one or more, and drive out what is
-    /// being read.
+    /// Whether stores to a buffer are best made past the caches: what one of them writes would fill half of the last one or more,
+    /// and drive out what is being read.
     fn streams(&self, buffer: BufferId) -> bool {
         let b = self.kernel.buffer(buffer);
+        let mut parts = 0;
+        self.kernel.visit(&mut |n| parts += i64::from(matches!(n, Node::Store(s) if s.buffer == buffer)));
         let bytes = b.layout.size.as_const().map(|n| n.saturating_mul(b.dtype.bits() as i64 / 8));
-        b.role == Role::Output && b.dtype.bits() == 32 && bytes.is_some_and(|n| n >= self.machine.l3 / 2)
+        let fills = |n: i64| n / parts.max(1) >= self.machine.l3 / 2;
+        b.role == Role::Output && b.dtype.bits() == 32 && bytes.is_some_and(fills)
     }
 }

@@ -34,6 +34,7 @@ mod walk;
 
 pub use attention::{Blocks, attention};
 pub use collapse::collapse;
+pub(crate) use nest::pieces;
 pub use recurrence::recurrence;
 pub use steps::{Step, run_steps, steps};
 

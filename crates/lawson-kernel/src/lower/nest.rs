@@ -3,13 +3,13 @@
 use super::pattern::Patterns;
 use super::walk::{Purpose, Source, Walk, name_of};
 use super::{Lowered, Options, Rows};
-use crate::buffer::Role;
+use crate::buffer::{BufferId, Role};
 use crate::build::store;
 use crate::group::{Group, Refused};
 use crate::index::Index;
 use crate::layout::Orders;
 use crate::tree::{For, Kernel, Kind, Node as Tree};
-use lawson_graph::{Dim, Graph, Op};
+use lawson_graph::{Def, Dim, Graph, NodeId, Op, TensorType, ValueId};
 
 pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     if group.outputs.is_empty() {
@@ -25,23 +25,27 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
         let order = orders.order(*v).map(<[usize]>::to_vec);
         walk.buffers.insert(*v, Source { buffer, order });
     }
-    let mut outputs = Vec::with_capacity(group.outputs.len());
+    let mut stages = Vec::with_capacity(group.outputs.len());
     for v in &group.outputs {
         let ty = walk.ty(*v)?;
-        let dims = orders.stored(*v, &ty.shape);
-        let buffer = walk.kernel.output(&name_of(graph, *v), ty.dtype, &dims);
-        outputs.push((*v, buffer, dims));
+        let buffer = walk.kernel.output(&name_of(graph, *v), ty.dtype, &orders.stored(*v, &ty.shape));
+        for Piece { value, at } in pieces(graph, *v, &|n| walk.inside.contains(&n)) {
+            let (dims, at) = (orders.stored(*v, &walk.ty(value)?.shape), orders.stored(*v, &at));
+            stages.push(Stage { output: *v, value, buffer, dims, at });
+        }
     }
-    // The output with the most axes has the loops; the others fit into the outermost of them.
+    // The stage with the most axes has the loops; the others fit into the outermost of them.
     let many = |dims: &[Dim]| dims.iter().filter(|d| !d.is(1)).cloned().collect();
     let mut order: Vec<(Vec<Dim>, usize)> =
-        outputs.iter().enumerate().map(|(i, (_, _, dims))| (many(dims), i)).collect();
+        stages.iter().enumerate().map(|(i, s)| (many(&s.dims), i)).collect();
     order.sort_by_key(|(dims, i)| (dims.len(), *i));
     let Some((dims, widest)) = order.last().cloned() else { return Err(Refused::Size { nodes: 0 }) };
     for (own, i) in &order {
         if own.iter().zip(&dims).any(|(a, b)| !graph.facts().equal(a, b)) {
-            let shown =
-                |i: usize| format!("`%{}: {}`", graph.value_name(outputs[i].0), graph.ty(outputs[i].0));
+            let shown = |i: usize| {
+                let v = stages[i].value;
+                format!("`%{}: {}`", graph.value_name(v), graph.ty(v))
+            };
             return Err(Refused::Spaces { first: shown(widest), other: shown(*i) });
         }
     }
@@ -50,22 +54,23 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
     let mut rest = order.iter().peekable();
     loop {
         while let Some((_, i)) = rest.next_if(|(own, _)| own.len() == axes.len()) {
-            let (v, buffer, ref dims) = outputs[*i];
+            let Stage { output, value: v, buffer, ref dims, ref at } = stages[*i];
             let mut next = axes.iter();
-            let at = |d: &Dim| match d.is(1) {
+            let along = |d: &Dim| match d.is(1) {
                 true => Index::from(0),
                 false => next.next().cloned().unwrap_or_else(|| Index::from(0)),
             };
-            let place: Vec<Index> = dims.iter().map(at).collect();
-            let index = orders.by_dim(v, &place);
+            let place: Vec<Index> = dims.iter().map(along).collect();
+            let index = orders.by_dim(output, &place);
             let (place, value) = match walk.node(v).map(|n| (n, &n.op)) {
                 Some((node, Op::Cumulative(op))) => {
                     running = Some(node);
-                    walk.running((v, node, op), index, buffer, &|i| orders.stored(v, i))?
+                    let place = |i: &[Index]| moved(orders.stored(output, i), at);
+                    walk.running((v, node, op), index, buffer, &place)?
                 }
                 _ => {
                     walk.prepare(v, &index)?;
-                    (place, walk.value(v, index, &[])?)
+                    (moved(place, at), walk.value(v, index, &[])?)
                 }
             };
             walk.put(store(buffer, place, value));
@@ -92,6 +97,66 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
     kernel.body = walk.frames.pop().map_or_else(Vec::new, |f| f.nodes);
     mark_parallel(&mut kernel);
     Ok(Lowered { kernel, inputs, outputs: group.outputs.clone() })
+}
+
+/// What is stored in each iteration: elements of a value, which is an output or a part of one.
+struct Stage {
+    output: ValueId,
+    value: ValueId,
+    buffer: BufferId,
+    /// Its dimensions and where it begins in the buffer, as that lies.
+    dims: Vec<Dim>,
+    at: Vec<Dim>,
+}
+
+/// A part of an output, and where it begins in it.
+pub(crate) struct Piece {
+    pub(crate) value: ValueId,
+    at: Vec<Dim>,
+}
+
+/// The most parts of an output that are computed side by side.
+const MOST_PIECES: usize = 16;
+
+/// The parts of an output: if it puts together values of one shape, these, which are then computed in the same loops and stored each
+/// in its place, so that what they have in common is computed once; otherwise itself. `is_inside` says which nodes are computed.
+pub(crate) fn pieces(graph: &Graph, v: ValueId, is_inside: &dyn Fn(NodeId) -> bool) -> Vec<Piece> {
+    let rank = graph.ty(v).as_tensor().map_or(0, TensorType::rank);
+    let mut pieces = vec![Piece { value: v, at: vec![Dim::ZERO; rank] }];
+    // Nested ones are taken apart as long as all parts have one shape.
+    while let Some(parts) = pieces.iter().map(|p| parts(graph, p, is_inside)).collect::<Option<Vec<_>>>() {
+        let parts: Vec<Piece> = parts.into_iter().flatten().collect();
+        let shape = |p: &Piece| graph.ty(p.value).as_tensor().map(|t| t.shape.clone());
+        let equal = |p: &Piece| match (shape(p), shape(&parts[0])) {
+            (Some(a), Some(b)) => a.iter().zip(b.iter()).all(|(a, b)| a == b || graph.facts().equal(a, b)),
+            _ => false,
+        };
+        if parts.len() > MOST_PIECES || !parts.iter().all(equal) {
+            break;
+        }
+        pieces = parts;
+    }
+    pieces
+}
+
+/// What a piece puts together.
+fn parts(graph: &Graph, piece: &Piece, is_inside: &dyn Fn(NodeId) -> bool) -> Option<Vec<Piece>> {
+    let Def::Node(n, _) = graph.value(piece.value).def else { return None };
+    let Op::Concat(op) = &graph.node(n).op else { return None };
+    if !is_inside(n) {
+        return None;
+    }
+    let mut at = piece.at.clone();
+    let mut parts = Vec::new();
+    for v in &graph.node(n).inputs {
+        parts.push(Piece { value: *v, at: at.clone() });
+        at[op.axis] = at[op.axis].clone() + graph.ty(*v).as_tensor()?.shape[op.axis].clone();
+    }
+    Some(parts)
+}
+
+fn moved(index: Vec<Index>, by: &[Dim]) -> Vec<Index> {
+    index.into_iter().zip(by).map(|(i, by)| i + Index::constant(by.clone())).collect()
 }
 
 /// The outermost loops of a kernel with scratch are shared among the team, down to the one in which scratch is filled:

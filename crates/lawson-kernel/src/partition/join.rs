@@ -9,7 +9,7 @@ use super::order::Flow;
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
-use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, recurrence, takes};
+use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, pieces, recurrence, takes};
 use crate::machine::Machine;
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
 use std::cmp::Reverse;
@@ -36,6 +36,8 @@ struct Members {
     reductions: usize,
     /// Operators whose indices are data.
     picking: usize,
+    /// Nodes that put values together.
+    joining: usize,
     /// How often its accumulators step.
     steps: f64,
     /// Composites and what loops do not compute: never joined.
@@ -118,6 +120,7 @@ impl<'g> Groups<'g> {
             op if is_product(op) => members.products = 1,
             Op::Reduce(_) => members.reductions = 1,
             Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => members.picking = 1,
+            Op::Concat(_) => members.joining = 1,
             _ => {}
         }
         if members.products + members.reductions > 0 {
@@ -161,6 +164,7 @@ impl<'g> Groups<'g> {
             products: x.products + y.products,
             reductions: x.reductions + y.reductions,
             picking: x.picking + y.picking,
+            joining: x.joining + y.joining,
             steps: x.steps + y.steps,
             is_alone: x.is_alone || y.is_alone,
             is_view: x.is_view && y.is_view,
@@ -173,7 +177,7 @@ impl<'g> Groups<'g> {
     /// Slots that a group takes more when another one computes it where it is read: a product asks for every element many
     /// times, and places that are data may be the same ones again.
     fn again(&self, a: &Members, b: &Members) -> f64 {
-        if b.products + b.picking == 0 || a.computing == 0.0 {
+        if b.products + b.picking + b.joining == 0 || a.computing == 0.0 {
             return 0.0;
         }
         let mut times: f64 = 1.0;
@@ -182,7 +186,9 @@ impl<'g> Groups<'g> {
             for v in a.outputs.iter().filter(|v| self.flow.sources[n.index()].contains(v)) {
                 times = times.max(match &node.op {
                     op if is_product(op) => self.costs.times(node, *v),
-                    Op::Gather(_) | Op::DynamicSlice(_) => {
+                    Op::Concat(_) if self.stores_pieces(*n, b) => 1.0,
+                    // Of a concatenation elements of all parts are computed, and one of them is taken.
+                    Op::Gather(_) | Op::DynamicSlice(_) | Op::Concat(_) => {
                         self.costs.elements(node.outputs[0]) / self.costs.elements(*v).max(1.0)
                     }
                     _ => 1.0,
@@ -282,7 +288,7 @@ impl<'g> Groups<'g> {
             return Err(Refused::View);
         }
         let joined = self.joined(a, b);
-        self.one_space(&joined.outputs)?;
+        self.one_space(&joined.outputs, &[a, b])?;
         let (apart, together) = (self.predicted(x) + self.predicted(y), self.predicted(&joined));
         if together >= apart {
             return Err(Refused::NoGain);
@@ -297,10 +303,24 @@ impl<'g> Groups<'g> {
         readers.peek().is_some() && readers.all(|n| is_product(&self.graph.node(*n).op))
     }
 
+    /// Whether what a node of a group puts together is an output that is stored part by part.
+    fn stores_pieces(&self, n: NodeId, group: &Members) -> bool {
+        let v = self.graph.node(n).outputs[0];
+        let own = self.of[n.index()];
+        group.outputs.binary_search(&v).is_ok() && own.is_some_and(|g| self.piece(v, &[g]) != v)
+    }
+
+    /// The first part of an output of groups, or itself if it has none.
+    fn piece(&self, v: ValueId, groups: &[usize]) -> ValueId {
+        let is_inside = |n: NodeId| self.of[n.index()].is_some_and(|g| groups.contains(&g));
+        pieces(self.graph, v, &is_inside).first().map_or(v, |p| p.value)
+    }
+
     /// Refuses outputs that are not computed in the loops of the one with the most axes, as lowering would.
-    fn one_space(&self, outputs: &[ValueId]) -> Result<(), Refused> {
+    fn one_space(&self, outputs: &[ValueId], groups: &[usize]) -> Result<(), Refused> {
         let dims = |v: ValueId| -> Vec<Dim> {
-            let shape = self.graph.ty(v).as_tensor().map(|t| self.orders.stored(v, &t.shape));
+            let ty = self.graph.ty(self.piece(v, groups)).as_tensor();
+            let shape = ty.map(|t| self.orders.stored(v, &t.shape));
             shape.into_iter().flatten().filter(|d| !d.is(1)).collect()
         };
         let Some((widest, most)) =

@@ -77,11 +77,15 @@ impl<'k> Scope<'k> {
             None if facts.is_nonnegative(&(c.clone() * -1)) => false,
             None => return None,
         };
-        let bounds = if positive == (side == Side::High) {
+        let bounds: Vec<Index> = if positive == (side == Side::High) {
             let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
             outer_bounds(end, Side::High).into_iter().map(|e| e - last).collect()
         } else {
-            outer_bounds(begin, Side::Low)
+            // Where a loop goes on from what another one left, it may still be known not to begin below some number.
+            let least = self.interval(begin).0.map(Index::constant);
+            let mut bounds = outer_bounds(begin, Side::Low);
+            bounds.extend(least.filter(|l| !bounds.contains(l)));
+            bounds
         };
         let mut without = index.clone();
         without.add_term(Atom::Axis(*axis), c.clone() * -1);
@@ -104,7 +108,7 @@ impl<'k> Scope<'k> {
         }
         *tries -= 1;
         let proven = match loops.checked_sub(1) {
-            None => self.is_never_positive_by_facts(index),
+            None => self.is_never_positive_by_facts(index) || self.is_never_positive_inside(index),
             Some(at) => {
                 let axis = Atom::Axis(self.bounds[at].0);
                 if index.terms().iter().all(|(a, _)| *a != axis) {
@@ -116,6 +120,17 @@ impl<'k> Scope<'k> {
             }
         };
         proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
+    }
+
+    /// Whether an index over no axis is never above 0 because the loops entered have iterations: one from `b` to `e`, whose bounds
+    /// mention no axis, says that `e - b - 1` is not negative, and so `i` is no more than `i + e - b - 1`.
+    fn is_never_positive_inside(&self, index: &Index) -> bool {
+        self.bounds.iter().any(|(_, begin, end, step)| {
+            let extent = end.clone() - begin.clone();
+            let last = if self.divides(&extent, *step) { *step } else { 1 };
+            extent.as_dim().is_some_and(|e| e.as_const().is_none())
+                && self.is_never_positive_by_facts(&self.simplify(&(index.clone() + extent.clone() - last)))
+        })
     }
 
     /// An index that is never above 0 only where this one is not either, without its first quotient, remainder or integer in

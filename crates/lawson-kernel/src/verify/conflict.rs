@@ -28,8 +28,14 @@ struct Access {
     /// For each dimension, and each index put together from several, where it is a line.
     lines: Vec<(Source, Line)>,
     /// For each dimension: what the index never goes below and never above in any iteration.
-    ends: Vec<[Vec<Index>; 2]>,
+    ends: Vec<Ends>,
+    /// The same for any iteration of the loops around, too: what cancels out between two accesses in one of their iterations may be
+    /// what tells them apart.
+    anywhere: Vec<Ends>,
 }
+
+/// What an index never goes below, and what never above.
+type Ends = [Vec<Index>; 2];
 
 /// What an index is of an element's place.
 #[derive(Clone, PartialEq)]
@@ -141,7 +147,8 @@ fn apart(a: &Access, b: &Access, step: i64) -> bool {
 
 /// Whether in some dimension one access stays below another, whatever their iterations are.
 fn below(scope: &Scope<'_>, a: &Access, b: &Access) -> bool {
-    a.ends.iter().zip(&b.ends).any(|([_, most], [least, _])| {
+    let ends = a.ends.iter().zip(&b.ends).chain(a.anywhere.iter().zip(&b.anywhere));
+    ends.into_iter().any(|([_, most], [least, _])| {
         let mut pairs = most.iter().flat_map(|m| least.iter().map(move |l| (m, l)));
         pairs.any(|(m, l)| scope.never_positive(&scope.simplify(&(m.clone() - l.clone() + 1))))
     })
@@ -204,9 +211,12 @@ impl Gather {
         let index: Vec<Index> = index.iter().map(|i| scope.simplify(&kernel.resolve(i))).collect();
         let known = put_together(&index).into_iter();
         let lines = known.filter_map(|(source, i)| Some((source, self.line(scope, &i)?))).collect();
-        let end = |i: &Index, side| scope.extremes(i, self.depth, side);
-        let ends = index.iter().map(|i| [end(i, Side::Low), end(i, Side::High)]).collect();
-        self.accesses.push(Access { buffer, writes, lines, ends });
+        let ends = |depth: usize| {
+            let end = |i: &Index, side| scope.extremes(i, depth, side);
+            index.iter().map(|i| [end(i, Side::Low), end(i, Side::High)]).collect()
+        };
+        let anywhere = if self.depth > 0 { ends(0) } else { Vec::new() };
+        self.accesses.push(Access { buffer, writes, lines, ends: ends(self.depth), anywhere });
     }
 
     /// An index as a line along the axis, if it is one.
