@@ -5,6 +5,7 @@
 //! counts eight times more with every loop around it; constants go to the pool and cost no store. What was put into
 //! memory is reported: a kernel whose accumulators do not fit is a mistake of its schedule.
 
+use crate::asm::Width;
 use crate::code::{Access, Class, Gen, Item, Loop, Op, Program, V};
 
 /// Where a virtual register lives.
@@ -14,8 +15,8 @@ pub enum Loc {
     Reg(u8),
     /// On the stack, this many bytes from its top.
     Stack(u32),
-    /// A constant of 32 bits in the pool.
-    Pool(u32),
+    /// A constant in the pool, for all lanes.
+    Pool(u64),
     /// Nowhere: nothing uses it.
     None,
 }
@@ -59,6 +60,10 @@ pub struct Allocated {
     pub loops: Vec<LoopLine>,
     /// Where each virtual register lives.
     pub locs: Vec<Loc>,
+    /// How wide each is, if it is a vector.
+    pub widths: Vec<Width>,
+    /// How many lanes vectors have.
+    pub lanes: u32,
     /// How many bytes of stack are used.
     pub stack: u32,
     /// How many registers of each kind were put into memory: vectors (constants not counted), masks, general.
@@ -86,7 +91,7 @@ struct Interval {
     weight: f64,
     /// The register that a move would like it to share.
     like: Option<V>,
-    constant: Option<u32>,
+    constant: Option<u64>,
     /// A table: read as an operand in memory without an instruction of its own.
     table: bool,
 }
@@ -125,6 +130,8 @@ pub fn allocate(program: Program) -> Allocated {
         lines,
         loops,
         locs: vec![Loc::None; program.classes.len()],
+        widths: program.widths,
+        lanes: program.lanes,
         stack: HEAD,
         spilled: [0; 3],
         used: 0,
@@ -167,7 +174,7 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         weight: f64,
         around: usize,
         like: Option<V>,
-        constant: Option<u32>,
+        constant: Option<u64>,
         table: bool,
     }
     let mut seen: Vec<Option<Seen>> = classes.iter().map(|_| None).collect();

@@ -3,9 +3,13 @@
 //! Lowering (`lower/`) turns a scheduled kernel into this; register allocation (`alloc.rs`) gives every virtual register a
 //! machine register or a place on the stack; encoding (`encode/`) writes the machine's instructions. An operation is
 //! close to one machine instruction: its vector operations are the assembler's.
+//!
+//! All vectors of a program have as many lanes ([`Program::lanes`]). What a register's lanes hold, 32 bits or 64, is its
+//! width, and an instruction is as wide as the widest register that it is given.
 
 use crate::asm::{
     Bmi, CmpFloat, CmpInt, FloatPredicate, Hint, IntPredicate, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
+    VecStore, Width,
 };
 
 /// A virtual register.
@@ -15,7 +19,7 @@ pub struct V(pub u32);
 /// What kind of machine register a virtual one needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
-    /// zmm.
+    /// xmm, ymm or zmm, by its [`Width`].
     Vector,
     /// k.
     Mask,
@@ -48,15 +52,15 @@ pub enum Src {
 /// How much of a vector a load or store moves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
-    /// 16 lanes of 32 bits.
+    /// Every lane.
     Full,
     /// 8 lanes of 64 bits, by the low 8 bits of the mask.
     Quads,
     /// Loads: one element to all lanes; stores: the first lane.
     One,
-    /// Stores: 16 lanes past the caches; the address must be a multiple of 64.
+    /// Stores: every lane, past the caches; the address must be a multiple of the vector's bytes.
     Stream,
-    /// Loads: 16 bytes, each to a lane; stores: the low byte of each lane.
+    /// Loads: bytes, each to a lane; stores: the low byte of each lane.
     Bytes,
     /// Loads: one byte to all lanes; stores: the low byte of the first lane.
     OneByte,
@@ -134,17 +138,23 @@ pub enum Op {
         b: Src,
         imm: u8,
     },
-    /// A number in all lanes.
+    /// The same without the upper half, or more, of each lane.
+    Down {
+        op: VecStore,
+        dst: V,
+        src: V,
+    },
+    /// A number in all lanes; those of 32 bits have its low half.
     Const {
         dst: V,
-        bits: u32,
+        bits: u64,
     },
-    /// 0, 1, … times a number.
+    /// 0, 1, … times a number, in lanes of 32 bits.
     Lanes {
         dst: V,
         by: i32,
     },
-    /// Sixteen numbers.
+    /// A register of numbers, in words of 32 bits.
     Table {
         dst: V,
         lanes: [u32; 16],
@@ -179,7 +189,7 @@ pub enum Op {
         shape: Shape,
         mask: Option<V>,
     },
-    /// One element a lane from `base + 4·index`; lanes outside the mask are 0.
+    /// One element a lane from `base + index` elements; lanes outside the mask are 0.
     Gather {
         dst: V,
         base: Addr,
@@ -235,7 +245,7 @@ pub enum Op {
         dst: V,
         src: V,
     },
-    /// The low 16 bits.
+    /// The low bits.
     MaskFrom {
         dst: V,
         src: V,
@@ -249,20 +259,27 @@ pub enum Op {
         dst: V,
         src: V,
     },
-    /// All ones and zeros in 32-bit lanes.
+    /// All ones and zeros.
     MaskLanes {
         dst: V,
         src: V,
     },
-    /// Which 32-bit lanes are not 0.
+    /// Which lanes are not 0.
     LanesMask {
         dst: V,
         src: V,
     },
-    /// 32 bits of a general register to all lanes.
+    /// As many bits of a general register as a lane has, to all lanes.
     Spread {
         dst: V,
         src: V,
+    },
+    /// The quotients of integers of 64 bits, rounded towards 0; 0 where the divisor is.
+    DivideLanes {
+        dst: V,
+        a: V,
+        b: V,
+        signed: bool,
     },
     /// An integer of 32 or 64 bits, with its sign, to a general register.
     LoadInt {
@@ -385,6 +402,7 @@ impl Op {
                 f(dst, Both);
             }
             Op::Shift { dst, src, .. }
+            | Op::Down { dst, src, .. }
             | Op::Move { dst, src }
             | Op::MaskNot { dst, src }
             | Op::MaskMove { dst, src }
@@ -449,6 +467,11 @@ impl Op {
                 f(index, Use);
                 mask.iter_mut().for_each(|m| f(m, Use));
                 f(src, Use);
+            }
+            Op::DivideLanes { dst, a, b, .. } => {
+                f(a, Use);
+                f(b, Use);
+                f(dst, Def);
             }
             Op::CmpFloat { dst, a, b, .. } | Op::CmpInt { dst, a, b, .. } => {
                 f(a, Use);
@@ -541,6 +564,10 @@ pub enum Word {
 pub struct Program {
     /// The kind of each virtual register.
     pub classes: Vec<Class>,
+    /// How wide each vector register is; meaningless for others.
+    pub widths: Vec<Width>,
+    /// How many lanes vectors have.
+    pub lanes: u32,
     /// The body.
     pub body: Vec<Item>,
     /// What the argument table holds, word by word.

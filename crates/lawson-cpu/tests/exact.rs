@@ -13,6 +13,9 @@ use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::machine::Machine;
 use lawson_kernel::{Expr, ExprId, Kernel, Scalar};
 
+const INTEGERS: [DType; 4] = [DType::I32, DType::U32, DType::I64, DType::U64];
+const FLOATS: [DType; 2] = [DType::F32, DType::F64];
+
 /// `y[i] = f(x0[i], x1[i])` by machine code and by the evaluator, as bits.
 fn both(
     dtype: DType,
@@ -62,11 +65,11 @@ fn integers_are_divided_as_the_interpreter_does() {
     let special: Vec<u64> =
         [0, 1, 2, 3, 5, 7, 10, 16, 1 << 15, 1 << 16, 0x7FFF_FFFE, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001]
             .into_iter()
-            .flat_map(|v: u64| [v, v.wrapping_neg()])
+            .flat_map(|v: u64| [v, v.wrapping_neg(), v << 32, (v << 32).wrapping_neg()])
             .collect();
     let all = pairs(&special, 20_000);
     let negated: Vec<(u64, u64)> = all.iter().map(|(a, b)| (a.wrapping_neg(), *b)).collect();
-    for dtype in [DType::I32, DType::U32] {
+    for dtype in INTEGERS {
         for kind in [BinaryKind::Div, BinaryKind::FloorDiv, BinaryKind::Rem, BinaryKind::Mod, BinaryKind::Pow]
         {
             for pairs in [&all, &negated] {
@@ -134,6 +137,96 @@ fn remainders_of_floats_are_exact() {
             let [a, b, x, y] = [*a, *b, got, want].map(|v| f32::from_bits(v as u32));
             let same = got == want || x.is_nan() && y.is_nan();
             assert!(same, "{} of {a:e} and {b:e}: {x:e}, not {y:e}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn integers_wrap_and_their_shifts_end() {
+    let ends: Vec<u64> = [7, 8, 15, 16, 31, 32, 53, 62, 63].into_iter().map(|n| 1 << n).collect();
+    let special: Vec<u64> = (0..3)
+        .chain([7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 65, 200])
+        .chain(ends)
+        .flat_map(|v: u64| [v, v.wrapping_neg(), v.wrapping_add(1), !v])
+        .collect();
+    let all = pairs(&special, 5_000);
+    use BinaryKind::{Add, And, Max, Min, Mul, Or, Shl, Shr, Sub, Xor};
+    for dtype in INTEGERS {
+        let agree = |what: &str, value: &dyn Fn(&mut Kernel, [ExprId; 2]) -> ExprId| {
+            let [machine, evaluator] = both(dtype, &all, value);
+            for (((a, b), got), want) in all.iter().zip(machine).zip(evaluator) {
+                assert_eq!(got, want, "{what} of {dtype} {a:#x} and {b:#x}");
+            }
+        };
+        for kind in [Add, Sub, Mul, And, Or, Xor, Min, Max, Shl, Shr] {
+            agree(kind.name(), &|k, [a, b]| k.binary(kind, a, b));
+            // What was computed before is cut to its width where that can be seen.
+            agree(kind.name(), &|k, [a, b]| {
+                let sum = k.binary(Add, a, b);
+                let cut = k.binary(kind, sum, b);
+                k.binary(BinaryKind::Div, cut, a)
+            });
+        }
+        for by in [0, 1, 5, 7, 8, 31, 32, 63, 64, -1] {
+            for kind in [Shl, Shr] {
+                agree("a shift by a constant", &|k, [a, _]| {
+                    let by = k.constant(Scalar::int(dtype, by));
+                    k.binary(kind, a, by)
+                });
+            }
+        }
+        for kind in [UnaryKind::Neg, UnaryKind::Abs, UnaryKind::Not, UnaryKind::Sign] {
+            agree(kind.name(), &|k, [a, _]| k.unary(kind, a));
+        }
+        for &kind in CompareKind::ALL {
+            agree(kind.name(), &|k, [a, b]| k.compare(kind, a, b));
+            agree("select", &|k, [a, b]| {
+                let (c, sum) = (k.compare(kind, a, b), k.binary(Add, a, b));
+                k.add(Expr::Select(c, sum, b))
+            });
+        }
+    }
+}
+
+/// Bits of interesting numbers of a dtype, and random ones.
+fn samples(dtype: DType) -> Vec<(u64, u64)> {
+    let mut rng = Rng::new(3);
+    let mut floats: Vec<f64> = vec![0.0, 0.4, 0.5, 1.0, 1.5, 2.5, 0.1, 1e-50, 1e300, f64::INFINITY, f64::NAN];
+    for bits in [7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64] {
+        let power = 2f64.powi(bits);
+        floats.extend([power, power - 1.0, power + 1.0, power - 0.5, power * (1.0 - f64::EPSILON)]);
+    }
+    let mut bits: Vec<u64> = match dtype {
+        DType::F64 => floats.iter().flat_map(|v| [v.to_bits(), (-v).to_bits()]).collect(),
+        DType::F32 => {
+            floats.iter().flat_map(|v| [*v as f32, -*v as f32]).map(|v| u64::from(v.to_bits())).collect()
+        }
+        DType::Bool => return vec![(0, 0), (1, 1), (1, 0)],
+        _ => (0..64).flat_map(|n| [1u64 << n, (1u64 << n) - 1, (1u64 << n).wrapping_neg()]).collect(),
+    };
+    bits.extend((0..3000).map(|_| rng.bits()));
+    bits.extend((0..3000).map(|_| rng.bits() >> (rng.bits() % 64)));
+    bits.into_iter().map(|b| (b, b)).collect()
+}
+
+#[test]
+fn casts_are_those_of_the_interpreter() {
+    let dtypes = || INTEGERS.into_iter().chain(FLOATS).chain([DType::Bool]);
+    for from in dtypes() {
+        for to in dtypes() {
+            let given = samples(from);
+            let [machine, evaluator] = both(from, &given, |k, [a, _]| k.add(Expr::Cast(a, to)));
+            for (((a, _), got), want) in given.iter().zip(machine).zip(evaluator) {
+                let nan = |v: u64| match to {
+                    DType::F32 => f32::from_bits(v as u32).is_nan(),
+                    DType::F64 => f64::from_bits(v).is_nan(),
+                    _ => false,
+                };
+                assert!(
+                    got == want || nan(got) && nan(want),
+                    "{a:#x} of {from} as {to}: {got:#x}, not {want:#x}"
+                );
+            }
         }
     }
 }

@@ -4,11 +4,15 @@
 //! [`Machine`] has what schedules are chosen by: sizes and ratios, which do not change from one measurement to the next.
 //! [`Rates`] has what times are predicted from (`predict/`): measured where that was done, estimated elsewhere.
 
+use crate::tree::Kernel;
+
 /// A CPU as the model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Lanes of 32 bits in a vector.
+    /// Lanes of a vector: of 32 bits in the model of a machine, of what a kernel computes with in that of [`Machine::for_kernel`].
     pub lanes: i64,
+    /// Bytes of a lane.
+    pub lane_bytes: i64,
     /// Vector registers.
     pub registers: i64,
     /// Bytes of first-level data cache of a core.
@@ -81,6 +85,19 @@ pub enum Home {
     Memory,
 }
 
+impl Machine {
+    /// How many lanes a kernel's vectors have: half as many where it computes with 64 bits, so that each fills its lane of one register.
+    pub fn lanes_for(&self, kernel: &Kernel) -> i64 {
+        if kernel.computes_wide() { self.lanes / 2 } else { self.lanes }
+    }
+
+    /// The machine as schedules of a kernel see it.
+    pub fn for_kernel(&self, kernel: &Kernel) -> Machine {
+        let lanes = self.lanes_for(kernel);
+        Machine { lanes, lane_bytes: self.lane_bytes * self.lanes / lanes, ..self.clone() }
+    }
+}
+
 impl Home {
     /// All of them, the nearest first.
     pub const ALL: [Home; 4] = [Home::L1, Home::L2, Home::L3, Home::Memory];
@@ -138,6 +155,7 @@ impl Default for Machine {
     fn default() -> Machine {
         Machine {
             lanes: 16,
+            lane_bytes: 4,
             registers: 32,
             l1: 32 << 10,
             l2: 1 << 20,

@@ -243,6 +243,21 @@ impl Kernel {
         }
     }
 
+    /// Whether vectors of the kernel have lanes of 64 bits: it computes with numbers of 64 bits, or does nothing but move them. Integers
+    /// of 64 bits that are only read, compared or selected beside narrower numbers, as indices are, do not make it so.
+    pub fn computes_wide(&self) -> bool {
+        let is_wide = |e: &Expr| match e {
+            Expr::Unary(_, a) | Expr::Binary(_, a, _) => self.dtype(*a) == DType::I64,
+            Expr::Cast(a, to) => self.dtype(*a).is_float() && *to == DType::I64,
+            _ => false,
+        };
+        let dtypes = || (0..self.exprs.len()).map(|n| self.dtype(ExprId(n as u32)));
+        let loads = |e: &Expr| matches!(e, Expr::Load(l) if self.buffer(l.buffer).dtype == DType::I64);
+        dtypes().any(|d| matches!(d, DType::F64 | DType::U64))
+            || self.exprs.iter().any(is_wide)
+            || self.exprs.iter().any(loads) && dtypes().all(|d| matches!(d, DType::I64 | DType::Bool))
+    }
+
     /// The kernel with the bounds of their buffers among the conditions of all guarded loads; `None` if they are there already.
     /// Where every element that is read lies in its buffer, it means the same.
     pub fn with_checked_loads(&self) -> Option<Kernel> {

@@ -65,7 +65,7 @@ impl Width {
     }
 
     /// The narrowest register that holds `bytes`.
-    pub(super) const fn holding(bytes: usize) -> Width {
+    pub(crate) const fn holding(bytes: usize) -> Width {
         match bytes {
             0..=16 => Width::X128,
             17..=32 => Width::Y256,

@@ -12,8 +12,6 @@ use crate::asm::{
 use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V};
 use std::collections::HashMap;
 
-const Z: Width = Width::Z512;
-
 /// Words at the top of the stack: saved registers and operands.
 const SAVE: [i64; 3] = [0, 8, 16];
 /// Two vectors there, whose lanes are worked on one by one.
@@ -26,7 +24,7 @@ struct Encoder<'a> {
     /// Where conditional code that is being written ends.
     ifs: HashMap<usize, Label>,
     /// The constants that the temporaries of the vectors hold: points side by side want the same one after another.
-    holds: [Option<u32>; 2],
+    holds: [Option<(u64, Width)>; 2],
 }
 
 /// The machine code of a function with the C calling convention: argument table, first and one past the last parallel
@@ -135,8 +133,29 @@ impl Encoder<'_> {
         self.code.locs[v.0 as usize]
     }
 
-    fn pool(&mut self, bits: u32) -> Const {
-        self.asm.constant(bits)
+    fn width(&self, v: V) -> Width {
+        self.code.widths[v.0 as usize]
+    }
+
+    /// The widest of a register and what else an operation is given.
+    fn widest(&self, v: V, others: &[Src]) -> Width {
+        let registers =
+            others.iter().filter_map(|s| if let Src::Reg(v) = s { Some(self.width(*v)) } else { None });
+        registers.fold(self.width(v), Width::max)
+    }
+
+    /// Bytes of a lane.
+    fn lane(&self, v: V) -> usize {
+        self.width(v).bytes() / self.code.lanes as usize
+    }
+
+    fn is_wide(&self, v: V) -> bool {
+        self.lane(v) == 8
+    }
+
+    /// A constant that lies in memory once.
+    fn pool(&mut self, bits: u64, lane: usize) -> Const {
+        if lane == 8 { self.asm.constant(bits) } else { self.asm.constant(bits as u32) }
     }
 
     /// The number of a register that holds `v`: its own, or one of the temporaries of its class, loaded.
@@ -147,7 +166,7 @@ impl Encoder<'_> {
         }
         let r = TEMPORARY[class as usize][temporary];
         if class == Class::Vector {
-            let constant = if let Loc::Pool(bits) = at { Some(bits) } else { None };
+            let constant = if let Loc::Pool(bits) = at { Some((bits, self.width(v))) } else { None };
             let before = std::mem::replace(&mut self.holds[temporary], constant);
             if constant.is_some() && before == constant {
                 return r;
@@ -155,13 +174,13 @@ impl Encoder<'_> {
         }
         match (at, class) {
             (Loc::Stack(at), Class::Vector) => {
-                self.push(Inst::vec2(Vec2::Movaps, Z, Vreg(r), stack(i64::from(at))))
+                self.push(Inst::vec2(Vec2::Movaps, self.width(v), Vreg(r), stack(i64::from(at))))
             }
             (Loc::Stack(at), Class::Mask) => {
                 self.push(Inst::MaskLoad { size: MaskSize::Q64, dst: Mask(r), src: stack(i64::from(at)) })
             }
             (Loc::Stack(at), Class::General) => self.push(Inst::load(Gpr(r), stack(i64::from(at)))),
-            (Loc::Pool(bits), Class::Vector) => self.constant(Vreg(r), bits),
+            (Loc::Pool(bits), Class::Vector) => self.constant(Vreg(r), bits, v),
             (Loc::Pool(_) | Loc::None | Loc::Reg(_), _) => {}
         }
         r
@@ -185,7 +204,7 @@ impl Encoder<'_> {
         let Loc::Stack(at) = self.loc(v) else { return };
         let dst = stack(i64::from(at));
         self.push(match class {
-            Class::Vector => Inst::vec_store(VecStore::Movaps, Z, dst, Vreg(r)),
+            Class::Vector => Inst::vec_store(VecStore::Movaps, self.width(v), dst, Vreg(r)),
             Class::Mask => Inst::MaskStore { size: MaskSize::Q64, dst, src: Mask(r) },
             Class::General => Inst::store(dst, Gpr(r)),
         });
@@ -227,13 +246,16 @@ impl Encoder<'_> {
         self.written(Class::Mask, v, r.0);
     }
 
-    fn constant(&mut self, dst: Vreg, bits: u32) {
+    /// Puts the constant of `v` into a register.
+    fn constant(&mut self, dst: Vreg, bits: u64, v: V) {
+        let (width, lane) = (self.width(v), self.lane(v));
         if bits == 0 {
             // The shortest form clears the whole register where it exists.
-            self.push(Inst::vec3(Vec3::Pxord, Z, dst, dst, dst));
+            self.push(Inst::vec3(Vec3::Pxord, width, dst, dst, dst));
         } else {
-            let c = self.pool(bits);
-            self.push(Inst::vec2(Vec2::Broadcastss, Z, dst, Mem::constant(c)));
+            let c = self.pool(bits, lane);
+            let op = if lane == 8 { Vec2::Broadcastsd } else { Vec2::Broadcastss };
+            self.push(Inst::vec2(op, width, dst, Mem::constant(c)));
         }
     }
 
@@ -248,11 +270,24 @@ impl Encoder<'_> {
             Src::Reg(v) => match self.loc(v) {
                 Loc::Reg(r) => VecSrc::Reg(Vreg(r)),
                 Loc::Stack(at) => VecSrc::Mem(stack(i64::from(at))),
-                Loc::Pool(bits) => VecSrc::Broadcast(Mem::constant(self.pool(bits))),
+                Loc::Pool(bits) => {
+                    let lane = self.lane(v);
+                    VecSrc::Broadcast(Mem::constant(self.pool(bits, lane)))
+                }
                 Loc::None => VecSrc::Reg(Vreg(TEMPORARY[0][0])),
             },
             Src::Mem(a) => VecSrc::Mem(self.addr(a)),
             Src::Broadcast(a) => VecSrc::Broadcast(self.addr(a)),
+        }
+    }
+
+    /// The last operand of an instruction that takes elements of so many bytes once for all lanes; others go through a register.
+    fn src_of(&mut self, s: Src, broadcasts: Option<usize>, temporary: usize) -> VecSrc {
+        match s {
+            Src::Reg(v) if matches!(self.loc(v), Loc::Pool(_)) && broadcasts != Some(self.lane(v)) => {
+                VecSrc::Reg(self.vector(v, temporary))
+            }
+            _ => self.src(s),
         }
     }
 
@@ -350,35 +385,43 @@ impl Encoder<'_> {
     fn op(&mut self, op: Op) {
         match op {
             Op::Vec2 { op, dst, src } => {
-                let s = self.src(src);
+                let s = self.src_of(src, op.broadcasts(), 0);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec2(op, Z, d, s));
+                self.push(Inst::vec2(op, self.widest(dst, &[src]), d, s));
                 self.vector_written(dst, d);
             }
             Op::Vec2Imm { op, dst, src, imm } => {
-                let s = self.src(src);
+                let s = self.src_of(src, op.broadcasts(), 0);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec2_imm(op, Z, d, s, imm));
+                self.push(Inst::vec2_imm(op, self.widest(dst, &[src]), d, s, imm));
                 self.vector_written(dst, d);
             }
             Op::Vec3 { op, dst, a, b } => {
+                let width = self.widest(dst, &[Src::Reg(a), b]);
                 let a = self.vector(a, 0);
-                let b = self.src(b);
+                let b = self.src_of(b, op.broadcasts(), 1);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec3(op, Z, d, a, b));
+                self.push(Inst::vec3(op, width, d, a, b));
                 self.vector_written(dst, d);
             }
             Op::Vec3Imm { op, dst, a, b, imm } => {
+                let width = self.widest(dst, &[Src::Reg(a), b]);
                 let a = self.vector(a, 0);
-                let b = self.src(b);
+                let b = self.src_of(b, op.broadcasts(), 1);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec3_imm(op, Z, d, a, b, imm));
+                self.push(Inst::vec3_imm(op, width, d, a, b, imm));
                 self.vector_written(dst, d);
             }
             Op::Shift { op, dst, src, count } => {
                 let s = self.vector(src, 0);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec_shift(op, Z, d, s, count));
+                self.push(Inst::vec_shift(op, self.width(dst), d, s, count));
+                self.vector_written(dst, d);
+            }
+            Op::Down { op, dst, src } => {
+                let s = self.vector(src, 0);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec_store(op, self.width(src), d, s));
                 self.vector_written(dst, d);
             }
             Op::Update { op, dst, a, b, mask } => {
@@ -386,32 +429,32 @@ impl Encoder<'_> {
                 let a = if a == dst { d } else { self.vector(a, 0) };
                 let b = self.src(b);
                 let masking = self.keeping(mask);
-                self.push(Inst::Vec3 { op, width: Z, dst: d, a, b, masking });
+                self.push(Inst::Vec3 { op, width: self.width(dst), dst: d, a, b, masking });
                 self.vector_written(dst, d);
             }
             Op::UpdateImm { op, dst, a, b, imm } => {
                 let d = self.vector(dst, 1);
                 let a = if a == dst { d } else { self.vector(a, 0) };
                 let b = self.src(b);
-                self.push(Inst::Vec3Imm { op, width: Z, dst: d, a, b, imm, masking: Masking::NONE });
+                self.push(Inst::vec3_imm(op, self.width(dst), d, a, b, imm));
                 self.vector_written(dst, d);
             }
             Op::Const { dst, bits } => {
                 if let Loc::Reg(r) = self.loc(dst) {
-                    self.constant(Vreg(r), bits);
+                    self.constant(Vreg(r), bits, dst);
                 }
             }
             Op::Lanes { dst, by } => {
                 let lanes: [i32; 16] = std::array::from_fn(|n| by.wrapping_mul(n as i32));
                 let c = self.asm.constant(lanes);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec2(Vec2::Movups, Z, d, Mem::constant(c)));
+                self.push(Inst::vec2(Vec2::Movups, self.width(dst), d, Mem::constant(c)));
                 self.vector_written(dst, d);
             }
             Op::Table { dst, lanes } => {
                 let c = self.asm.constant(lanes);
                 let d = self.vector_to(dst);
-                self.push(Inst::vec2(Vec2::Movups, Z, d, Mem::constant(c)));
+                self.push(Inst::vec2(Vec2::Movups, self.width(dst), d, Mem::constant(c)));
                 self.vector_written(dst, d);
             }
             Op::Move { dst, src } => {
@@ -419,10 +462,10 @@ impl Encoder<'_> {
                     return;
                 }
                 match (self.loc(dst), self.loc(src)) {
-                    (Loc::Reg(d), Loc::Pool(bits)) => self.constant(Vreg(d), bits),
+                    (Loc::Reg(d), Loc::Pool(bits)) => self.constant(Vreg(d), bits, src),
                     (Loc::Reg(d), _) => {
                         let s = self.src(Src::Reg(src));
-                        self.push(Inst::vec2(Vec2::Movaps, Z, Vreg(d), s));
+                        self.push(Inst::vec2(Vec2::Movaps, self.width(dst), Vreg(d), s));
                     }
                     _ => {
                         let s = self.vector(src, 0);
@@ -434,42 +477,50 @@ impl Encoder<'_> {
                 let d = self.vector(dst, 1);
                 let s = self.vector(src, 0);
                 let masking = self.keeping(Some(mask));
-                self.push(Inst::Vec2 { op: Vec2::Movaps, width: Z, dst: d, src: VecSrc::Reg(s), masking });
+                let op = if self.is_wide(dst) { Vec2::Movapd } else { Vec2::Movaps };
+                self.push(Inst::Vec2 { op, width: self.width(dst), dst: d, src: VecSrc::Reg(s), masking });
                 self.vector_written(dst, d);
             }
             Op::Blend { dst, mask, a, b } => {
                 let a = self.vector(a, 0);
                 let b = self.src(b);
                 let masking = self.keeping(Some(mask));
+                let op = if self.is_wide(dst) { Vec3::Blendmpd } else { Vec3::Blendmps };
                 let d = self.vector_to(dst);
-                self.push(Inst::Vec3 { op: Vec3::Blendmps, width: Z, dst: d, a, b, masking });
+                self.push(Inst::Vec3 { op, width: self.width(dst), dst: d, a, b, masking });
                 self.vector_written(dst, d);
             }
             Op::Load { dst, addr, shape, mask } => {
                 let m = self.addr(addr);
                 let d = self.vector_to(dst);
                 let masking = self.masking(mask);
+                let wide = self.is_wide(dst);
                 let op = match shape {
+                    Shape::Full | Shape::Stream if wide => Vec2::Movupd,
                     Shape::Full | Shape::Stream => Vec2::Movups,
                     Shape::Quads => Vec2::Movdqu64,
+                    Shape::One if wide => Vec2::Broadcastsd,
                     Shape::One => Vec2::Broadcastss,
                     Shape::Bytes => Vec2::Pmovzxbd,
                     Shape::OneByte => Vec2::Pbroadcastb,
                 };
                 let masking = if shape == Shape::OneByte { Masking::NONE } else { masking };
-                self.push(Inst::Vec2 { op, width: Z, dst: d, src: VecSrc::Mem(m), masking });
+                self.push(Inst::Vec2 { op, width: self.width(dst), dst: d, src: VecSrc::Mem(m), masking });
                 self.vector_written(dst, d);
             }
             Op::Store { addr, src, shape, mask } => {
                 let m = self.addr(addr);
                 let s = self.vector(src, 0);
                 let masking = self.keeping(mask);
+                let (wide, width) = (self.is_wide(src), self.width(src));
                 let (op, width) = match shape {
-                    Shape::Full => (VecStore::Movups, Z),
-                    Shape::Quads => (VecStore::Movdqu64, Z),
+                    Shape::Full if wide => (VecStore::Movupd, width),
+                    Shape::Full => (VecStore::Movups, width),
+                    Shape::Quads => (VecStore::Movdqu64, width),
+                    Shape::One if wide => (VecStore::Movsd, Width::X128),
                     Shape::One => (VecStore::Movss, Width::X128),
-                    Shape::Stream => (VecStore::Movntps, Z),
-                    Shape::Bytes => (VecStore::Pmovdb, Z),
+                    Shape::Stream => (VecStore::Movntps, width),
+                    Shape::Bytes => (VecStore::Pmovdb, width),
                     Shape::OneByte => {
                         self.one_byte(m, s);
                         return;
@@ -482,17 +533,19 @@ impl Encoder<'_> {
             Op::GatherBytes { dst, base, index, mask } => self.gather_bytes(dst, base, index, mask),
             Op::ScatterBytes { base, index, src, mask } => self.scatter_bytes(base, index, src, mask),
             Op::CmpFloat { op, dst, a, b, predicate } => {
+                let width = self.width(a);
                 let a = self.vector(a, 0);
                 let b = self.src(b);
                 let d = self.mask_to(dst);
-                self.push(Inst::CmpFloat { op, width: Z, dst: d, a, b, predicate, mask: Mask::K0 });
+                self.push(Inst::CmpFloat { op, width, dst: d, a, b, predicate, mask: Mask::K0 });
                 self.mask_written(dst, d);
             }
             Op::CmpInt { op, dst, a, b, predicate } => {
+                let width = self.width(a);
                 let a = self.vector(a, 0);
                 let b = self.src(b);
                 let d = self.mask_to(dst);
-                self.push(Inst::CmpInt { op, width: Z, dst: d, a, b, predicate, mask: Mask::K0 });
+                self.push(Inst::CmpInt { op, width, dst: d, a, b, predicate, mask: Mask::K0 });
                 self.mask_written(dst, d);
             }
             Op::Mask2 { op, dst, a, b } => {
@@ -538,29 +591,29 @@ impl Encoder<'_> {
             Op::MaskLanes { dst, src } => {
                 let s = self.mask(src, 0);
                 let d = self.vector_to(dst);
-                self.push(Inst::MaskToVec { op: MaskToVec::Pmovm2d, width: Z, dst: d, src: s });
+                let op = if self.is_wide(dst) { MaskToVec::Pmovm2q } else { MaskToVec::Pmovm2d };
+                self.push(Inst::MaskToVec { op, width: self.width(dst), dst: d, src: s });
                 self.vector_written(dst, d);
             }
             Op::LanesMask { dst, src } => {
                 let s = self.vector(src, 0);
                 let d = self.mask_to(dst);
                 let b = VecSrc::Reg(s);
-                self.push(Inst::VecTest { op: VecTest::Ptestmd, width: Z, dst: d, a: s, b, mask: Mask::K0 });
+                let op = if self.is_wide(src) { VecTest::Ptestmq } else { VecTest::Ptestmd };
+                let width = self.width(src);
+                self.push(Inst::VecTest { op, width, dst: d, a: s, b, mask: Mask::K0 });
                 self.mask_written(dst, d);
             }
             Op::Spread { dst, src } => {
                 let s = self.general(src, 0);
                 let d = self.vector_to(dst);
-                let masking = Masking::NONE;
-                self.push(Inst::BroadcastGpr {
-                    op: BroadcastGpr::Pbroadcastd,
-                    width: Z,
-                    dst: d,
-                    src: s,
-                    masking,
-                });
+                let op =
+                    if self.is_wide(dst) { BroadcastGpr::Pbroadcastq } else { BroadcastGpr::Pbroadcastd };
+                let (width, masking) = (self.width(dst), Masking::NONE);
+                self.push(Inst::BroadcastGpr { op, width, dst: d, src: s, masking });
                 self.vector_written(dst, d);
             }
+            Op::DivideLanes { dst, a, b, signed } => self.divide_lanes(dst, a, b, signed),
             Op::LoadInt { dst, addr, wide } => {
                 let m = self.addr(addr);
                 let d = self.general_to(dst);

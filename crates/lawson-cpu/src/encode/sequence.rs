@@ -1,6 +1,6 @@
 //! Operations that are several instructions: they work on fixed registers, which are saved on the stack around them.
 
-use super::{Encoder, SAVE, VECTORS, Z, stack};
+use super::{Encoder, SAVE, VECTORS, stack};
 use crate::alloc::TEMPORARY;
 use crate::asm::{
     Alu, Base, BitCount, Cond, Extend, Gather, Gpr, GprFromVec, GprSrc, Inst, Mask, MaskOp, MaskSize,
@@ -40,9 +40,14 @@ impl Encoder<'_> {
         // The instruction must not write what it reads: the index outlives the operation.
         let target = self.vector_to(dst);
         let live = self.take_mask(mask);
-        self.push(Inst::vec3(Vec3::Pxord, Z, target, target, target));
-        let src = Vsib { base: at, index, scale: Scale::S4, disp };
-        self.push(Inst::Gather { op: Gather::Gatherdps, width: Z, dst: target, src, mask: live });
+        let width = self.width(dst);
+        self.push(Inst::vec3(Vec3::Pxord, width, target, target, target));
+        let (op, scale) = match self.is_wide(dst) {
+            true => (Gather::Gatherdpd, Scale::S8),
+            false => (Gather::Gatherdps, Scale::S4),
+        };
+        let from = Vsib { base: at, index, scale, disp };
+        self.push(Inst::Gather { op, width, dst: target, src: from, mask: live });
         self.give_mask_back();
         self.restore(restore);
         self.vector_written(dst, target);
@@ -53,8 +58,12 @@ impl Encoder<'_> {
         let index = self.vector(index, 0);
         let s = self.vector(src, 1);
         let live = self.take_mask(mask);
-        let dst = Vsib { base: at, index, scale: Scale::S4, disp };
-        self.push(Inst::Scatter { op: Scatter::Scatterdps, width: Z, dst, src: s, mask: live });
+        let (op, scale) = match self.is_wide(src) {
+            true => (Scatter::Scatterdpd, Scale::S8),
+            false => (Scatter::Scatterdps, Scale::S4),
+        };
+        let dst = Vsib { base: at, index, scale, disp };
+        self.push(Inst::Scatter { op, width: self.width(src), dst, src: s, mask: live });
         self.give_mask_back();
         self.restore(restore);
     }
@@ -68,14 +77,14 @@ impl Encoder<'_> {
         let target = self.vector_to(dst);
         let masking = mask.map_or(Masking::NONE, Masking::zero);
         let src = VecSrc::Mem(stack(VECTORS[0]));
-        self.push(Inst::Vec2 { op: Vec2::Movups, width: Z, dst: target, src, masking });
+        self.push(Inst::Vec2 { op: Vec2::Movups, width: self.width(dst), dst: target, src, masking });
         self.vector_written(dst, target);
     }
 
     pub(super) fn scatter_bytes(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
         let mask = mask.map(|m| self.mask(m, 1));
-        let src = self.vector(src, 1);
-        self.push(Inst::vec_store(VecStore::Movups, Z, stack(VECTORS[1]), src));
+        let (src, width) = (self.vector(src, 1), self.width(src));
+        self.push(Inst::vec_store(VecStore::Movups, width, stack(VECTORS[1]), src));
         self.each_lane(base, index, mask, |e, lane, _, element| {
             e.push(Inst::Load { size: Size::D32, dst: lane, src: lane_of(VECTORS[1], lane) });
             e.push(Inst::Store { size: MemSize::B8, dst: element, src: lane });
@@ -91,8 +100,8 @@ impl Encoder<'_> {
         mask: Option<Mask>,
         write: impl FnOnce(&mut Self, Gpr, Gpr, Mem),
     ) {
-        let index = self.vector(index, 0);
-        self.push(Inst::vec_store(VecStore::Movups, Z, stack(VECTORS[0]), index));
+        let (index, width) = (self.vector(index, 0), self.width(index));
+        self.push(Inst::vec_store(VecStore::Movups, width, stack(VECTORS[0]), index));
         let (b, i) = (self.general(base.base, 0), base.index.map(|i| self.general(i, 1)));
         // Three registers that the address does not use.
         let mut free = [Gpr::RAX, Gpr::RCX, Gpr::RDX, Gpr::RSI, Gpr::RDI].into_iter();
@@ -101,8 +110,11 @@ impl Encoder<'_> {
             self.push(Inst::store(stack(to), r));
         }
         match mask {
-            None => self.push(Inst::MovImm { dst: bits, imm: 0xFFFF }),
-            Some(src) => self.push(Inst::GprFromMask { size: MaskSize::W16, dst: bits, src }),
+            None => self.push(Inst::MovImm { dst: bits, imm: (1 << self.code.lanes) - 1 }),
+            Some(src) => {
+                let size = if self.code.lanes == 16 { MaskSize::W16 } else { MaskSize::B8 };
+                self.push(Inst::GprFromMask { size, dst: bits, src });
+            }
         }
         let (head, done) = (self.asm.label(), self.asm.label());
         self.push(Inst::Test { size: Size::Q64, a: bits, b: RegImm::Gpr(bits) });
@@ -123,6 +135,56 @@ impl Encoder<'_> {
         for (r, from) in [bits, lane, at].into_iter().zip(SAVE) {
             self.push(Inst::load(r, stack(from)));
         }
+    }
+
+    /// Integers of 64 bits have no vector division: this goes from lane to lane.
+    pub(super) fn divide_lanes(&mut self, dst: V, a: V, b: V, signed: bool) {
+        let width = self.width(dst);
+        for (v, to) in [(a, VECTORS[0]), (b, VECTORS[1])] {
+            let v = self.vector(v, 0);
+            self.push(Inst::vec_store(VecStore::Movups, width, stack(to), v));
+        }
+        let [lane, rest, quotient] = [Gpr::RCX, Gpr::RDX, Gpr::RAX];
+        for (r, to) in [lane, rest, quotient].into_iter().zip(SAVE) {
+            self.push(Inst::store(stack(to), r));
+        }
+        let [dividend, divisor] = VECTORS.map(|v| stack(v).index(lane, Scale::S8));
+        self.push(Inst::MovImm { dst: lane, imm: u64::from(self.code.lanes) });
+        let (head, over) = (self.asm.label(), self.asm.label());
+        self.asm.bind(head);
+        self.push(Inst::alu(Alu::Sub, lane, 1));
+        self.push(Inst::load(rest, divisor));
+        self.push(Inst::load(quotient, dividend));
+        // By 0 it is 0; by -1 the machine refuses the least integer, whose negation is itself.
+        let zero = self.asm.label();
+        self.push(Inst::alu(Alu::Cmp, rest, 0));
+        self.push(Inst::Jcc { cond: Cond::E, to: zero });
+        if signed {
+            let usual = self.asm.label();
+            self.push(Inst::alu(Alu::Cmp, rest, -1));
+            self.push(Inst::Jcc { cond: Cond::Ne, to: usual });
+            self.push(Inst::Unary { op: Unary::Neg, size: Size::Q64, dst: Rm::Gpr(quotient) });
+            self.push(Inst::Jmp { to: over });
+            self.asm.bind(usual);
+            self.push(Inst::Plain(Plain::Cqo));
+            self.push(Inst::Unary { op: Unary::Idiv, size: Size::Q64, dst: Rm::Mem(divisor) });
+        } else {
+            self.push(Inst::MovImm { dst: rest, imm: 0 });
+            self.push(Inst::Unary { op: Unary::Div, size: Size::Q64, dst: Rm::Mem(divisor) });
+        }
+        self.push(Inst::Jmp { to: over });
+        self.asm.bind(zero);
+        self.push(Inst::MovImm { dst: quotient, imm: 0 });
+        self.asm.bind(over);
+        self.push(Inst::store(dividend, quotient));
+        self.push(Inst::alu(Alu::Cmp, lane, 0));
+        self.push(Inst::Jcc { cond: Cond::Ne, to: head });
+        for (r, from) in [lane, rest, quotient].into_iter().zip(SAVE) {
+            self.push(Inst::load(r, stack(from)));
+        }
+        let target = self.vector_to(dst);
+        self.push(Inst::vec2(Vec2::Movups, width, target, stack(VECTORS[0])));
+        self.vector_written(dst, target);
     }
 
     /// Gathers and scatters clear their mask: it gets a register of its own, whose value is saved.

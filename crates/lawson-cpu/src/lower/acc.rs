@@ -3,8 +3,9 @@
 //! Jammed and vector loops *inside* an accumulation reduce: each of their points has a state of its own, started from the
 //! identity, and the states are merged at the end in an order that the tree alone decides.
 
-use super::{LANES, Lowering};
-use crate::asm::{Vec2Imm, Vec3, Vec3Imm};
+use super::Lowering;
+use super::forms::floats;
+use crate::asm::{Vec2Imm, Vec3, Vec3Imm, Width};
 use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
@@ -111,11 +112,11 @@ impl<'k> Lowering<'k> {
                 let mut registers = Vec::new();
                 for (n, (c, wide)) in components.iter().zip(&wide).enumerate() {
                     let class = if c.dtype == DType::Bool { Class::Mask } else { Class::Vector };
-                    let dst = l.fresh(class);
-                    let src = if partial { l.constant(identity[n], here)? } else { l.value(c.init)? };
+                    let dst = l.fresh_of(c.dtype);
+                    let src = if partial { l.constant(identity[n])? } else { l.value(c.init)? };
                     l.move_to(dst, src, class, here);
                     if *wide {
-                        let (high, src) = (l.fresh(class), l.high(src, here));
+                        let (high, src) = (l.fresh_like(dst), l.high(src, here));
                         l.move_to(high, src, class, here);
                         l.highs.insert(dst, high);
                     }
@@ -155,7 +156,7 @@ impl<'k> Lowering<'k> {
             }
             let Some(mut state) = all.pop() else { return Ok(()) };
             if lanes {
-                let mut distance = LANES / 2;
+                let mut distance = l.lanes / 2;
                 while distance > 0 {
                     let other = state.iter().map(|v| l.shuffled(*v, distance, here)).collect();
                     state = l.merge(acc, state, other, here)?;
@@ -204,15 +205,18 @@ impl<'k> Lowering<'k> {
             self.emit(depth, Op::LanesMask { dst: result, src });
             return result;
         }
-        let dst = self.fresh(Class::Vector);
+        let dst = self.fresh_like(v);
         if let Some(high) = self.highs.get(&v).copied() {
             let high = self.shuffled(high, distance, depth);
             self.highs.insert(dst, high);
         }
-        let op = match distance {
-            8 => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0x4E },
-            4 => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0xB1 },
-            2 => Op::Vec2Imm { op: Vec2Imm::Permilps, dst, src: Src::Reg(v), imm: 0x4E },
+        let width = self.widths[v.0 as usize];
+        let bytes = distance as usize * width.bytes() / self.lanes as usize;
+        let op = match (bytes, width) {
+            (32, _) => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0x4E },
+            (16, Width::Z512) => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0xB1 },
+            (16, _) => Op::Vec3Imm { op: Vec3Imm::Shuff32x4, dst, a: v, b: Src::Reg(v), imm: 0x01 },
+            (8, _) => Op::Vec2Imm { op: Vec2Imm::Permilps, dst, src: Src::Reg(v), imm: 0x4E },
             _ => Op::Vec2Imm { op: Vec2Imm::Permilps, dst, src: Src::Reg(v), imm: 0xB1 },
         };
         self.emit(depth, op);
@@ -303,7 +307,7 @@ impl<'k> Lowering<'k> {
             for (n, src) in new.iter_mut().enumerate() {
                 if registers[..n].contains(src) {
                     let class = l.classes[src.0 as usize];
-                    let copy = l.fresh(class);
+                    let copy = l.fresh_like(*src);
                     l.move_to(copy, *src, class, here);
                     *src = copy;
                 }
@@ -338,23 +342,23 @@ impl<'k> Lowering<'k> {
         let is_state = |e: ExprId| *k.expr(e) == Expr::State(acc, 0);
         let reads_state = |l: &Self, e: ExprId| l.depends[e.0 as usize].state;
         let here = self.here();
+        let Some(forms) = floats(k.dtype(value)) else { return Ok(false) };
         let (a, b, c) = match k.expr(value) {
-            _ if k.dtype(value) != DType::F32 => return Ok(false),
             Expr::Fma(a, b, c) if is_state(*c) => (*a, *b, *c),
             Expr::Binary(BinaryKind::Add, c, p) | Expr::Binary(BinaryKind::Add, p, c) if is_state(*c) => {
                 match self.product_of(*p) {
                     Some((a, b)) => (a, b, *c),
-                    None => return self.step_by(Vec3::Addps, *p, dst, mask),
+                    None => return self.step_by(forms.add, *p, dst, mask),
                 }
             }
             Expr::Binary(BinaryKind::Mul, c, p) if is_state(*c) => {
-                return self.step_by(Vec3::Mulps, *p, dst, mask);
+                return self.step_by(forms.mul, *p, dst, mask);
             }
             Expr::Extremum(Extremum::Max, c, p) if is_state(*c) => {
-                return self.step_by(Vec3::Maxps, *p, dst, mask);
+                return self.step_by(forms.max, *p, dst, mask);
             }
             Expr::Extremum(Extremum::Min, c, p) if is_state(*c) => {
-                return self.step_by(Vec3::Minps, *p, dst, mask);
+                return self.step_by(forms.min, *p, dst, mask);
             }
             _ => return Ok(false),
         };
@@ -378,7 +382,7 @@ impl<'k> Lowering<'k> {
                 }
             }
         };
-        self.emit(here, Op::Update { op: Vec3::Fmadd231ps, dst, a, b, mask });
+        self.emit(here, Op::Update { op: forms.fused[0][0], dst, a, b, mask });
         Ok(true)
     }
 

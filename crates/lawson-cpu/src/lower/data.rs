@@ -5,12 +5,13 @@
 //! where a loop that may be empty would have kept it from being read: outside such a loop only if the element is there even so,
 //! and in the lanes of the vector loop otherwise.
 
+use super::forms::is_long;
 use super::hash::{Hash128, mix_datum};
 use super::hoist::Outside;
 use super::math::Writer;
 use super::memory::Stride;
 use super::{Lowering, VectorLoop};
-use crate::asm::{IntPredicate, Vec3, VecShift};
+use crate::asm::{IntPredicate, Vec3, VecShift, VecStore};
 use crate::code::{Class, Gen, Op, Src, Two, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
@@ -127,6 +128,15 @@ impl<'k> Lowering<'k> {
         let place = self.place(datum.buffer, offset)?;
         let mask = self.lane_mask()?;
         let mut value = self.load_lanes(buffer.dtype, &place, mask, depth)?;
+        if self.native && is_long(buffer.dtype) {
+            let last = self.scalar(&last)?;
+            let (last, zero) = (self.spread_long(last, depth), self.bits64(0));
+            let value = self.vec3(Vec3::Pminsq, value, Src::Reg(last), depth);
+            let value = self.vec3(Vec3::Pmaxsq, value, Src::Reg(zero), depth);
+            let dst = self.fresh(Class::Vector);
+            self.emit(depth, Op::Down { op: VecStore::Pmovqd, dst, src: value });
+            return Ok(dst);
+        }
         if let Some(high) = self.highs.get(&value).copied() {
             // What does not fit in 32 bits is as good as the end that it lies beyond.
             let most = self.bits(i32::MAX as u32);

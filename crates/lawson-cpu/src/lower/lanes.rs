@@ -5,7 +5,7 @@
 
 use super::hash::{Hash128, mix_index};
 use super::math::Writer;
-use super::{LANES, Lowering, small};
+use super::{Lowering, small};
 use crate::asm::{Vec3, VecShift};
 use crate::code::{Class, Gen, Op, Src, V};
 use crate::error::{Result, Unsupported};
@@ -58,7 +58,7 @@ impl<'k> Lowering<'k> {
 
     /// 0, 1, … times a number.
     fn lane_multiples(&mut self, by: &Dim, depth: usize) -> Result<V> {
-        self.must_fit(&Index::constant(by.clone() * (LANES - 1)))?;
+        self.must_fit(&Index::constant(by.clone() * (self.lanes - 1)))?;
         let dst = self.fresh(Class::Vector);
         match self.dimension(by)? {
             Gen::Imm(c) => {
@@ -87,6 +87,18 @@ impl<'k> Lowering<'k> {
             Gen::Imm(imm) => self.bits(imm as u32),
             Gen::Reg(src) => {
                 let dst = self.fresh(Class::Vector);
+                self.emit(depth, Op::Spread { dst, src });
+                dst
+            }
+        }
+    }
+
+    /// A number in all lanes of 64 bits.
+    pub(super) fn spread_long(&mut self, value: Gen, depth: usize) -> V {
+        match value {
+            Gen::Imm(imm) => self.bits64(imm as u64),
+            Gen::Reg(src) => {
+                let dst = self.fresh_long();
                 self.emit(depth, Op::Spread { dst, src });
                 dst
             }

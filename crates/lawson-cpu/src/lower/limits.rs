@@ -2,7 +2,7 @@
 //!
 //! Where intervals do not tell, because parameters are involved, a [`Limit`] is left for whoever knows their values.
 
-use super::{LANES, Lowering};
+use super::Lowering;
 use crate::error::{Result, Unsupported};
 use lawson_graph::Dim;
 use lawson_kernel::{Atom, AxisId, For, Index};
@@ -105,7 +105,7 @@ impl<'k> Lowering<'k> {
 
     fn axis_reach(&self, axis: AxisId) -> Reach {
         if self.vector.as_ref().is_some_and(|v| v.axis == axis) {
-            return (Dim::ZERO, Dim::from(LANES - 1));
+            return (Dim::ZERO, Dim::from(self.lanes - 1));
         }
         match self.scope.range(axis).and_then(|r| Some((r.lo, r.hi?))) {
             Some((lo, hi)) => (Dim::from(lo), Dim::from(hi)),

@@ -4,11 +4,13 @@
 //! it.
 
 use super::Lowering;
+use super::forms::computed;
 use crate::asm::{
     CmpFloat, CmpInt, FloatPredicate, IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
 };
 use crate::code::{Class, Item, Op, Src, V};
 use crate::error::{Result, Unsupported};
+use lawson_graph::DType;
 use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
@@ -19,29 +21,53 @@ pub(super) struct Writer<'l, 'k> {
 }
 
 impl<'k> Lowering<'k> {
-    pub(super) fn expand_unary(&mut self, f: Function, x: V, depth: usize) -> V {
-        f.expand(&mut Writer { l: self, depth }, x)
+    pub(super) fn expand_unary(&mut self, f: Function, x: V, dtype: DType, depth: usize) -> Result<V> {
+        match computed(dtype) {
+            DType::F32 => Ok(f.expand(&mut Writer { l: self, depth }, x)),
+            _ => Err(Unsupported::new(format!("{} of {dtype}", f.name()))),
+        }
     }
 
-    pub(super) fn expand_binary(&mut self, kind: BinaryKind, a: V, b: V, depth: usize) -> Result<V> {
+    /// What is neither an instruction nor made of such by two operands of a float dtype.
+    pub(super) fn expand_binary(
+        &mut self,
+        kind: BinaryKind,
+        a: V,
+        b: V,
+        dtype: DType,
+        depth: usize,
+    ) -> Result<V> {
         let mut w = Writer { l: self, depth };
-        match kind {
-            BinaryKind::Pow => Ok(math::pow(&mut w, a, b)),
-            BinaryKind::Atan2 => Ok(math::atan2(&mut w, a, b)),
-            _ => Err(Unsupported::new(format!("{} of f32", kind.name()))),
+        match (kind, computed(dtype)) {
+            (BinaryKind::Rem | BinaryKind::Mod, DType::F32) => Ok(w.remainder(kind, a, b)),
+            (BinaryKind::Pow, DType::F32) => Ok(math::pow(&mut w, a, b)),
+            (BinaryKind::Atan2, DType::F32) => Ok(math::atan2(&mut w, a, b)),
+            _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
         }
     }
 }
 
 impl Writer<'_, '_> {
     pub(super) fn op2(&mut self, op: Vec2, a: V) -> V {
+        self.l.vec2(op, a, self.depth)
+    }
+
+    /// From lanes of 32 bits to lanes of 64.
+    pub(super) fn widened(&mut self, op: Vec2, a: V) -> V {
+        let dst = self.l.fresh_long();
+        self.l.emit(self.depth, Op::Vec2 { op, dst, src: Src::Reg(a) });
+        dst
+    }
+
+    /// From lanes of 64 bits to lanes of 32.
+    pub(super) fn narrowed(&mut self, op: Vec2, a: V) -> V {
         let dst = self.l.fresh(Class::Vector);
         self.l.emit(self.depth, Op::Vec2 { op, dst, src: Src::Reg(a) });
         dst
     }
 
     pub(super) fn op2_imm(&mut self, op: Vec2Imm, a: V, imm: u8) -> V {
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(a);
         self.l.emit(self.depth, Op::Vec2Imm { op, dst, src: Src::Reg(a), imm });
         dst
     }
@@ -51,13 +77,13 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn op3_imm(&mut self, op: Vec3Imm, a: V, b: V, imm: u8) -> V {
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(a);
         self.l.emit(self.depth, Op::Vec3Imm { op, dst, a, b: Src::Reg(b), imm });
         dst
     }
 
     pub(super) fn fused(&mut self, op: Vec3, start: V, a: V, b: V) -> V {
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(start);
         self.l.emit(self.depth, Op::Move { dst, src: start });
         self.l.emit(self.depth, Op::Update { op, dst, a, b: Src::Reg(b), mask: None });
         dst
@@ -65,14 +91,14 @@ impl Writer<'_, '_> {
 
     /// `dst` from the bits of itself, a and b by a truth table.
     fn ternary(&mut self, start: V, a: V, b: V, table: u8) -> V {
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(start);
         self.l.emit(self.depth, Op::Move { dst, src: start });
         self.l.emit(self.depth, Op::UpdateImm { op: Vec3Imm::Pternlogd, dst, a, b: Src::Reg(b), imm: table });
         dst
     }
 
     pub(super) fn shift(&mut self, op: VecShift, src: V, by: u32) -> V {
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(src);
         self.l.emit(self.depth, Op::Shift { op, dst, src, count: by as u8 });
         dst
     }
@@ -96,7 +122,7 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn blend(&mut self, mask: V, yes: V, no: V) -> V {
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(no);
         self.l.emit(self.depth, Op::Blend { dst, mask, a: no, b: Src::Reg(yes) });
         dst
     }
@@ -318,7 +344,7 @@ impl Arithmetic for Writer<'_, '_> {
             let rare = rare(self);
             return self.blend(condition, rare, common);
         }
-        let dst = self.l.fresh(Class::Vector);
+        let dst = self.l.fresh_like(common);
         self.l.emit(self.depth, Op::Move { dst, src: common });
         let start = self.l.frames[self.depth].items.len();
         let value = rare(self);

@@ -1,7 +1,8 @@
 //! Addresses, loads, stores and the masks that guard them.
 
+use super::forms::{computed, is_long};
 use super::hash::{Hash128, Key, mix_atom, mix_dim, mix_index};
-use super::{LANES, Lowering, small};
+use super::{Lowering, small};
 use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp};
 use crate::code::{Addr, Class, Gen, Item, Op, Shape, Src, Two, V, Word};
 use crate::error::{Result, Unsupported};
@@ -31,6 +32,11 @@ fn bytes_of(dtype: DType) -> i64 {
 }
 
 impl<'k> Lowering<'k> {
+    /// Whether numbers of a dtype lie in memory as they do in lanes.
+    fn is_plain(&self, dtype: DType) -> bool {
+        computed(dtype) == dtype && (dtype.bits() == 32 || self.native && is_long(dtype))
+    }
+
     /// The address of an offset, counted in elements and as simple as can be at this point; written at the outermost depth that
     /// it allows.
     pub(super) fn place(&mut self, buffer: BufferId, mut offset: Index) -> Result<Place> {
@@ -133,7 +139,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn lane_mask(&mut self) -> Result<Option<V>> {
         let Some(vector) = &self.vector else { return Ok(None) };
         let end = self.scope.simplify(&vector.end);
-        if self.scope.interval(&end).0.is_some_and(|e| e >= LANES) {
+        if self.scope.interval(&end).0.is_some_and(|e| e >= self.lanes) {
             return Ok(None);
         }
         let depth = self.index_depth(&end);
@@ -146,16 +152,16 @@ impl<'k> Lowering<'k> {
         let dst = self.fresh(Class::Mask);
         match self.scalar(&end)? {
             Gen::Imm(n) => {
-                let bits = if n >= LANES { u16::MAX } else { ((1u32 << n.max(0)) - 1) as u16 };
+                let bits = ((1u32 << n.clamp(0, self.lanes)) - 1) as u16;
                 self.emit(depth, Op::MaskConst { dst, bits });
             }
             Gen::Reg(n) => {
                 let count = self.fresh(Class::General);
                 self.emit(depth, Op::Mov { dst: count, src: n });
                 self.emit(depth, Op::Two { op: Two::Max, dst: count, src: Gen::Imm(0) });
-                self.emit(depth, Op::Two { op: Two::Min, dst: count, src: Gen::Imm(LANES) });
+                self.emit(depth, Op::Two { op: Two::Min, dst: count, src: Gen::Imm(self.lanes) });
                 let (ones, bits) = (self.fresh(Class::General), self.fresh(Class::General));
-                self.emit(depth, Op::Imm { dst: ones, imm: 0xFFFF });
+                self.emit(depth, Op::Imm { dst: ones, imm: (1 << self.lanes) - 1 });
                 self.emit(depth, Op::Bmi { op: Bmi::Bzhi, dst: bits, src: ones, count });
                 self.emit(depth, Op::MaskFrom { dst, src: bits });
             }
@@ -223,7 +229,7 @@ impl<'k> Lowering<'k> {
         let Expr::Load(load) = self.k.expr(e) else { return Ok(None) };
         let d = &self.depends[e.0 as usize];
         let dtype = self.k.buffer(load.buffer).dtype;
-        if d.readers != 1 || load.guard.is_some() || dtype.bits() != 32 || self.depth(e) != self.here() {
+        if d.readers != 1 || load.guard.is_some() || !self.is_plain(dtype) || self.depth(e) != self.here() {
             return Ok(None);
         }
         // One that several points share is better loaded once.
@@ -319,20 +325,20 @@ impl<'k> Lowering<'k> {
         depth: usize,
     ) -> Result<V> {
         let addr = place.addr;
-        let dst = self.fresh(Class::Vector);
+        let dst = if dtype == DType::Bool { self.fresh(Class::Vector) } else { self.fresh_of(dtype) };
         match (dtype, &place.stride) {
+            (_, Stride::One) if self.is_plain(dtype) => {
+                self.emit(depth, Op::Load { dst, addr, shape: Shape::Full, mask });
+            }
+            (_, Stride::None) if self.is_plain(dtype) => {
+                self.emit(depth, Op::Load { dst, addr, shape: Shape::One, mask });
+            }
             (DType::I64, Stride::One) => return self.load_wide_row(addr, mask, depth),
-            (DType::I64, stride) => {
+            (DType::I64, stride) if !self.native => {
                 let places = self.places_of_halves(stride)?;
                 return self.load_wide(addr, places, mask, depth);
             }
-            (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
-                self.emit(depth, Op::Load { dst, addr, shape: Shape::Full, mask });
-            }
-            (DType::F32 | DType::I32 | DType::U32, Stride::None) => {
-                self.emit(depth, Op::Load { dst, addr, shape: Shape::One, mask });
-            }
-            (DType::F32 | DType::I32 | DType::U32, Stride::Many(by)) => {
+            (_, Stride::Many(by)) if self.is_plain(dtype) => {
                 let index = self.places_of(by)?;
                 self.emit(depth, Op::Gather { dst, base: addr, index, mask });
             }
@@ -378,19 +384,19 @@ impl<'k> Lowering<'k> {
         let lines = self.offset_is_line(offset);
         let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
         match (dtype, &stride) {
-            (DType::I64, Stride::One) => self.store_wide_row(addr, value, mask, here)?,
-            (DType::I64, stride) => {
+            (DType::I64, Stride::One) if !self.native => self.store_wide_row(addr, value, mask, here)?,
+            (DType::I64, stride) if !self.native => {
                 let places = self.places_of_halves(stride)?;
                 self.store_wide(addr, places, value, mask, here)?;
             }
-            (DType::F32 | DType::I32 | DType::U32, Stride::One) => {
+            (_, Stride::One) if self.is_plain(dtype) => {
                 let shape = if stream { Shape::Stream } else { Shape::Full };
                 self.emit(here, Op::Store { addr, src: value, shape, mask });
             }
-            (DType::F32 | DType::I32 | DType::U32, Stride::None) => {
+            (_, Stride::None) if self.is_plain(dtype) => {
                 self.emit(here, Op::Store { addr, src: value, shape: Shape::One, mask: None });
             }
-            (DType::F32 | DType::I32 | DType::U32, Stride::Many(by)) => {
+            (_, Stride::Many(by)) if self.is_plain(dtype) => {
                 let index = self.places_of(by)?;
                 self.emit(here, Op::Scatter { base: addr, index, src: value, mask });
             }
@@ -422,7 +428,7 @@ impl<'k> Lowering<'k> {
         if let Some(v) = &self.vector {
             first.add_term(Atom::Axis(v.axis), Dim::from(-1));
         }
-        self.scope.divides(&first, LANES)
+        self.scope.divides(&first, self.lanes)
     }
 
     /// Writes a hint.

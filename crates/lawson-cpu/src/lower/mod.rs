@@ -9,14 +9,17 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions (`math.rs`, `integer.rs` and `remainder.rs` those that are no instruction, `wide.rs` those of 64
-//! bits), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
+//! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`,
+//! `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
 //! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
 //! machine gives them.
 
 mod acc;
+mod arithmetic;
+mod cast;
 mod data;
+mod forms;
 mod hash;
 mod hoist;
 mod integer;
@@ -31,12 +34,14 @@ mod scalar;
 mod value;
 mod wide;
 
+use crate::asm::Width;
 use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
+use forms::is_long;
 use hash::{Key, KeyMap};
 use hoist::{Depends, Outside, stored};
-use lawson_graph::Dim;
+use lawson_graph::{DType, Dim};
 use lawson_kernel::{
     AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store, Truth,
 };
@@ -45,8 +50,8 @@ use limits::Reach;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// The lanes of a vector: 512 bits of 32-bit elements.
-pub(crate) const LANES: i64 = 16;
+/// Bytes of a vector.
+const VECTOR: i64 = 64;
 
 /// A loop that is being written, or the function's body (the first).
 #[derive(Default)]
@@ -82,6 +87,11 @@ pub(crate) struct Lowering<'k> {
     k: &'k Kernel,
     scope: Scope<'k>,
     classes: Vec<Class>,
+    widths: Vec<Width>,
+    /// How many lanes vectors have.
+    lanes: i64,
+    /// Whether lanes have 64 bits for what needs them; if not, integers of 64 bits are pairs of registers.
+    native: bool,
     frames: Vec<Frame<'k>>,
     /// Values of jammed and unrolled axes.
     fixed: Vec<Option<i64>>,
@@ -122,10 +132,14 @@ pub(crate) struct Lowering<'k> {
 
 /// The code of a kernel. With `listing`, it carries the tree as comments.
 pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
+    let lanes = lanes_of(kernel)?;
     let mut l = Lowering {
         k: kernel,
         scope: Scope::new(kernel),
         classes: Vec::new(),
+        widths: Vec::new(),
+        lanes,
+        native: lanes * 8 <= VECTOR,
         frames: vec![Frame::default()],
         fixed: vec![None; kernel.axes.len()],
         dynamic: vec![None; kernel.axes.len()],
@@ -160,6 +174,8 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
     let body = l.frames.pop().map(|f| f.items).unwrap_or_default();
     Ok(Program {
         classes: l.classes,
+        widths: l.widths,
+        lanes: lanes as u32,
         body,
         words: l.words,
         scratch_bytes: l.scratch_bytes,
@@ -169,9 +185,56 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
     })
 }
 
+/// How many lanes a kernel's vectors have: as many as its vector loops say, and half of what fits if lanes have 64 bits.
+fn lanes_of(kernel: &Kernel) -> Result<i64> {
+    let (wide, most) = (kernel.computes_wide(), VECTOR / 4);
+    let mut said: Vec<i64> = Vec::new();
+    kernel.visit(&mut |n| {
+        if let Node::For(For { kind: Kind::Vector(w), .. }) = n
+            && !said.contains(&i64::from(*w))
+        {
+            said.push(i64::from(*w));
+        }
+    });
+    match said[..] {
+        [] => Ok(if wide { most / 2 } else { most }),
+        [lanes] if lanes == most / 2 || lanes == most && !wide => Ok(lanes),
+        [lanes] => Err(Unsupported::new(format!("vectors of {lanes} lanes"))),
+        _ => Err(Unsupported::new("vector loops of several widths")),
+    }
+}
+
 impl<'k> Lowering<'k> {
+    /// A register; vectors have lanes of 32 bits.
     fn fresh(&mut self, class: Class) -> V {
+        self.fresh_wide(class, 4)
+    }
+
+    /// A vector with lanes of 64 bits; where they do not fit, as many as do.
+    fn fresh_long(&mut self) -> V {
+        self.fresh_wide(Class::Vector, 8)
+    }
+
+    fn fresh_wide(&mut self, class: Class, bytes: i64) -> V {
         self.classes.push(class);
+        self.widths.push(Width::holding((self.lanes * bytes) as usize));
+        V(self.classes.len() as u32 - 1)
+    }
+
+    /// A register for numbers of a dtype.
+    fn fresh_of(&mut self, dtype: DType) -> V {
+        match dtype {
+            DType::Bool => self.fresh(Class::Mask),
+            _ if self.native && is_long(dtype) => self.fresh_long(),
+            _ => self.fresh(Class::Vector),
+        }
+    }
+
+    /// A register of the same kind.
+    fn fresh_like(&mut self, v: V) -> V {
+        let (class, width) = (self.classes[v.0 as usize], self.widths[v.0 as usize]);
+        self.classes.push(class);
+        self.widths.push(width);
         V(self.classes.len() as u32 - 1)
     }
 
@@ -304,8 +367,8 @@ impl<'k> Lowering<'k> {
             (Kind::Parallel, _) => Err(Unsupported::new("a parallel loop inside another loop")),
             (_, Some(0)) => Ok(()),
             (Kind::Vector(w), _) => {
-                if i64::from(w) != LANES || !begin.is(0) || f.step != 1 {
-                    return Err(Unsupported::new("a vector loop that does not run over 16 lanes from 0"));
+                if i64::from(w) != self.lanes || !begin.is(0) || f.step != 1 {
+                    return Err(Unsupported::new("a vector loop that does not begin at 0"));
                 }
                 let outside = self.outside();
                 let left = self.scope.enter(f);

@@ -6,7 +6,6 @@
 //! so on; each leaves less than the divisor, and that is less than 2^24 times the next. All but the last step is only done
 //! where some quotient is that large.
 
-use super::Lowering;
 use super::math::Writer;
 use crate::asm::{FloatPredicate, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::V;
@@ -18,22 +17,13 @@ const STEP: i32 = 24;
 /// How many bits the quotient of two finite f32 has at most: from 2^128 to 2^-149.
 const QUOTIENT: i32 = 277;
 
-impl<'k> Lowering<'k> {
-    /// The remainder with the sign of `a` (rem) or of `b` (mod); `None` for other operations.
-    pub(super) fn float_remainder(&mut self, kind: BinaryKind, a: V, b: V, depth: usize) -> Option<V> {
-        let mut w = Writer { l: self, depth };
-        match kind {
-            BinaryKind::Rem => Some(w.rem(a, b)),
-            BinaryKind::Mod => {
-                let r = w.rem(a, b);
-                Some(w.towards(r, b))
-            }
-            _ => None,
-        }
-    }
-}
-
 impl Writer<'_, '_> {
+    /// The remainder with the sign of `a` (rem) or of `b` (mod).
+    pub(super) fn remainder(&mut self, kind: BinaryKind, a: V, b: V) -> V {
+        let r = self.rem(a, b);
+        if kind == BinaryKind::Mod { self.towards(r, b) } else { r }
+    }
+
     fn rem(&mut self, a: V, b: V) -> V {
         let (x, y) = (self.abs(a), self.abs(b));
         let ratio = self.div(x, y);
@@ -41,18 +31,18 @@ impl Writer<'_, '_> {
         // Not for the quotients of infinities and zeros, which the last step gives NaN for.
         let large = self.cmp(ratio, most, FloatPredicate::GeOq);
         let near = self.by_halves([x, y], |w, [x, y]| {
-            let (x, y) = (w.op2(Vec2::Cvtps2pd, x), w.op2(Vec2::Cvtps2pd, y));
+            let (x, y) = (w.widened(Vec2::Cvtps2pd, x), w.widened(Vec2::Cvtps2pd, y));
             let r = w.less_multiples(x, y);
-            w.op2(Vec2::Cvtpd2ps, r)
+            w.narrowed(Vec2::Cvtpd2ps, r)
         });
         let r = self.if_any(large, near, |w| {
             w.by_halves([x, y], |w, [x, y]| {
-                let (mut r, y) = (w.op2(Vec2::Cvtps2pd, x), w.op2(Vec2::Cvtps2pd, y));
+                let (mut r, y) = (w.widened(Vec2::Cvtps2pd, x), w.widened(Vec2::Cvtps2pd, y));
                 for step in (0..=QUOTIENT / STEP).rev() {
                     let divisor = w.times_power_of_two(y, step * STEP);
                     r = w.less_multiples(r, divisor);
                 }
-                w.op2(Vec2::Cvtpd2ps, r)
+                w.narrowed(Vec2::Cvtpd2ps, r)
             })
         });
         // What is finite is its own remainder by an infinity.
@@ -78,7 +68,7 @@ impl Writer<'_, '_> {
         }
         // The power is made of an integer: constants have 32 bits.
         let n = self.i(n);
-        let n = self.op2(Vec2::Cvtdq2pd, n);
+        let n = self.widened(Vec2::Cvtdq2pd, n);
         self.op3(Vec3::Scalefpd, y, n)
     }
 
@@ -87,9 +77,9 @@ impl Writer<'_, '_> {
         let zero = self.f(0.0);
         // In f64, as the sum of a small remainder and a large divisor is rounded only once more.
         let moved = self.by_halves([r, b], |w, [r, b]| {
-            let (r, b) = (w.op2(Vec2::Cvtps2pd, r), w.op2(Vec2::Cvtps2pd, b));
+            let (r, b) = (w.widened(Vec2::Cvtps2pd, r), w.widened(Vec2::Cvtps2pd, b));
             let sum = w.op3(Vec3::Addpd, r, b);
-            w.op2(Vec2::Cvtpd2ps, sum)
+            w.narrowed(Vec2::Cvtpd2ps, sum)
         });
         let signs = self.op3(Vec3::Pxord, r, b);
         let signs = self.shift(VecShift::Psrad, signs, 31);

@@ -1,6 +1,7 @@
-//! 64-bit integers: low halves in the lanes of one register, high halves in those of another.
+//! 64-bit integers in lanes of 32 bits: low halves in the lanes of one register, high halves in those of another.
 //!
-//! A value is known by the register of its low halves. One without high halves is *narrow*: they are the sign of the low
+//! Kernels that compute with 64 bits have lanes for them. These are integers that a kernel of narrower numbers reads and compares,
+//! picks and passes on, as indices: half as many lanes would cost it more than a second register does. A value is known by the register of its low halves. One without high halves is *narrow*: they are the sign of the low
 //! ones, as of indices, small constants and what was i32. So what never leaves 32 bits costs no more than an i32.
 //! In memory the halves of a number lie side by side: a row of numbers is two vectors whose elements are sorted after a load
 //! and before a store; numbers that lie apart are read and written half by half.
@@ -11,7 +12,7 @@ use crate::asm::{CmpInt, IntPredicate, MaskOp, Vec2, Vec3, VecShift};
 use crate::code::{Addr, Class, Op, Shape, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
-use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
+use lawson_graph::op::CompareKind;
 use lawson_kernel::math::Arithmetic;
 use lawson_kernel::{AccId, Expr, ExprId, Node};
 
@@ -168,83 +169,6 @@ impl<'k> Lowering<'k> {
         Ok(w.mask2(MaskOp::Or, high, low))
     }
 
-    pub(super) fn unary_wide(&mut self, kind: UnaryKind, a: V, depth: usize) -> Result<V> {
-        match kind {
-            UnaryKind::Not => {
-                let ones = self.bits(u32::MAX);
-                self.binary_wide(BinaryKind::Xor, a, ones, depth)
-            }
-            UnaryKind::Neg => {
-                let zero = self.bits(0);
-                self.binary_wide(BinaryKind::Sub, zero, a, depth)
-            }
-            UnaryKind::Abs => {
-                let negated = self.unary_wide(UnaryKind::Neg, a, depth)?;
-                let zero = self.bits(0);
-                let negative = self.compare_wide(CompareKind::Lt, a, zero, depth)?;
-                self.select(negative, negated, a, DType::I64, depth)
-            }
-            UnaryKind::Sign => {
-                let (zero, one, minus) = (self.bits(0), self.bits(1), self.bits(u32::MAX));
-                let negative = self.compare_wide(CompareKind::Lt, a, zero, depth)?;
-                let positive = self.compare_wide(CompareKind::Gt, a, zero, depth)?;
-                let mut w = Writer { l: self, depth };
-                let rest = w.blend(positive, one, zero);
-                Ok(w.blend(negative, minus, rest))
-            }
-            _ => Err(Unsupported::new(format!("{} of i64", kind.name()))),
-        }
-    }
-
-    pub(super) fn binary_wide(&mut self, kind: BinaryKind, a: V, b: V, depth: usize) -> Result<V> {
-        let less = |l: &mut Self, a, b| l.compare_wide(CompareKind::Lt, a, b, depth);
-        match kind {
-            BinaryKind::Min => {
-                let first = less(self, a, b)?;
-                return self.select(first, a, b, DType::I64, depth);
-            }
-            BinaryKind::Max => {
-                let second = less(self, a, b)?;
-                return self.select(second, b, a, DType::I64, depth);
-            }
-            _ => {}
-        }
-        let (ah, bh) = (self.high(a, depth), self.high(b, depth));
-        let ones = self.bits(u32::MAX);
-        let mut w = Writer { l: self, depth };
-        let (low, high) = match kind {
-            BinaryKind::And | BinaryKind::Or | BinaryKind::Xor => {
-                let op = match kind {
-                    BinaryKind::And => Vec3::Pandd,
-                    BinaryKind::Or => Vec3::Pord,
-                    _ => Vec3::Pxord,
-                };
-                (w.op3(op, a, b), w.op3(op, ah, bh))
-            }
-            BinaryKind::Add => {
-                let (low, high) = (w.op3(Vec3::Paddd, a, b), w.op3(Vec3::Paddd, ah, bh));
-                let carry = w.cmp_unsigned(low, a, IntPredicate::Lt);
-                w.update(Vec3::Psubd, high, ones, carry);
-                (low, high)
-            }
-            BinaryKind::Sub => {
-                let (low, high) = (w.op3(Vec3::Psubd, a, b), w.op3(Vec3::Psubd, ah, bh));
-                let borrow = w.cmp_unsigned(a, b, IntPredicate::Lt);
-                w.update(Vec3::Paddd, high, ones, borrow);
-                (low, high)
-            }
-            BinaryKind::Mul => {
-                let low = w.op3(Vec3::Pmulld, a, b);
-                let (x, y) = (w.op3(Vec3::Pmulld, a, bh), w.op3(Vec3::Pmulld, ah, b));
-                let cross = w.op3(Vec3::Paddd, x, y);
-                let above = w.high_of_product(a, b);
-                (low, w.op3(Vec3::Paddd, above, cross))
-            }
-            _ => return Err(Unsupported::new(format!("{} of i64", kind.name()))),
-        };
-        Ok(self.wide(low, high))
-    }
-
     /// Casts from and to i64.
     pub(super) fn cast_wide(&mut self, from: DType, to: DType, value: V, depth: usize) -> Result<V> {
         let wide = self.highs.get(&value).copied();
@@ -267,12 +191,12 @@ impl<'k> Lowering<'k> {
                 Ok(w.not_zero(any))
             }
             (DType::I64, DType::F32) => match wide {
-                None => self.vec2(Vec2::Cvtdq2ps, value, depth),
+                None => Ok(self.vec2(Vec2::Cvtdq2ps, value, depth)),
                 Some(high) => Ok(Writer { l: self, depth }.by_halves([value, high], |w, [low, high]| {
-                    let (low, high) = (w.op2(Vec2::Pmovzxdq, low), w.op2(Vec2::Pmovzxdq, high));
+                    let (low, high) = (w.widened(Vec2::Pmovzxdq, low), w.widened(Vec2::Pmovzxdq, high));
                     let high = w.shift(VecShift::Psllq, high, 32);
                     let whole = w.op3(Vec3::Porq, low, high);
-                    w.op2(Vec2::Cvtqq2ps, whole)
+                    w.narrowed(Vec2::Cvtqq2ps, whole)
                 })),
             },
             _ => Err(Unsupported::new(format!("a cast of {from} to {to}"))),
@@ -335,25 +259,5 @@ impl Writer<'_, '_> {
         let dst = self.l.fresh(Class::Mask);
         self.l.emit(self.depth, Op::CmpInt { op: CmpInt::Pcmpud, dst, a, b: Src::Reg(b), predicate });
         dst
-    }
-
-    /// `dst = dst op b` in the lanes of the mask.
-    fn update(&mut self, op: Vec3, dst: V, b: V, mask: V) {
-        self.l.emit(self.depth, Op::Update { op, dst, a: dst, b: Src::Reg(b), mask: Some(mask) });
-    }
-
-    /// The upper 32 bits of the products of unsigned lanes.
-    fn high_of_product(&mut self, a: V, b: V) -> V {
-        // The machine multiplies the even lanes, to 64 bits. Shifts see to it that no operand is a constant, which memory
-        // holds with 32 bits.
-        let even = self.shift(VecShift::Psllq, b, 32);
-        let even = self.shift(VecShift::Psrlq, even, 32);
-        let even = self.op3(Vec3::Pmuludq, a, even);
-        let even = self.shift(VecShift::Psrlq, even, 32);
-        let (x, y) = (self.shift(VecShift::Psrlq, a, 32), self.shift(VecShift::Psrlq, b, 32));
-        let odd = self.op3(Vec3::Pmuludq, x, y);
-        let lanes = self.l.fresh(Class::Mask);
-        self.l.emit(self.depth, Op::MaskConst { dst: lanes, bits: 0xAAAA });
-        self.blend(lanes, odd, even)
     }
 }

@@ -213,7 +213,7 @@ impl<'k> Chooser<'k> {
                     Stride::None | Stride::Uneven | Stride::Data => possible = false,
                 }
                 for r in loads(self.kernel, &[s.value]) {
-                    let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
+                    let narrow = !self.is_plain(self.kernel.buffer(r.buffer).dtype);
                     possible &=
                         !narrow || matches!(stride(&r.offset, f.axis), Stride::None | Stride::Known(1));
                     possible &= stride(&r.offset, f.axis) != Stride::Uneven;
@@ -221,7 +221,7 @@ impl<'k> Chooser<'k> {
                 }
             }
             for r in reads {
-                let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
+                let narrow = !self.is_plain(self.kernel.buffer(r.buffer).dtype);
                 match stride(&r.offset, f.axis) {
                     Stride::Known(1) => score += 4,
                     Stride::None => {}
@@ -378,7 +378,7 @@ impl<'k> Chooser<'k> {
         let names = |l: &[&For]| l.iter().map(|f| self.name(f)).collect::<Vec<String>>();
         // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
         // cache together, rows may be outermost.
-        let bytes = c.steps().saturating_mul(width * 4).saturating_mul(c.panels(width));
+        let bytes = c.steps().saturating_mul(width * self.machine.lane_bytes).saturating_mul(c.panels(width));
         // Where nothing stays in the last cache, rows of a block do while the panels go by: they are fewer bytes than the panels
         // would see go by of rows.
         let rows_first = cut.blocks.is_some() && self.exceeds_last_cache(c);

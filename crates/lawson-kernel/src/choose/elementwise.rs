@@ -37,7 +37,7 @@ impl<'k> Chooser<'k> {
         let score = |axis| {
             let mut score = 0i64;
             for s in &stores {
-                let narrow = self.kernel.buffer(s.buffer).dtype.bits() != 32;
+                let narrow = !self.is_plain(self.kernel.buffer(s.buffer).dtype);
                 match stride(&offset(s), axis) {
                     Stride::Known(1) => score += 8,
                     Stride::None | Stride::Uneven | Stride::Data => return i64::MIN,
@@ -46,11 +46,11 @@ impl<'k> Chooser<'k> {
                 }
             }
             for r in &reads {
-                let narrow = self.kernel.buffer(r.buffer).dtype.bits() != 32;
+                let narrow = !self.is_plain(self.kernel.buffer(r.buffer).dtype);
                 match stride(&r.offset, axis) {
                     Stride::Known(1) => score += 2,
                     Stride::None => score += 1,
-                    // Lanes that lie apart are gathered 32 bits at a time.
+                    // Lanes that lie apart are gathered as they are.
                     _ if narrow => return i64::MIN,
                     Stride::Known(_) | Stride::Unknown | Stride::Data => score -= 4,
                     Stride::Uneven => return i64::MIN,

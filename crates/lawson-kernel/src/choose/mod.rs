@@ -21,7 +21,7 @@ use crate::machine::Machine;
 use crate::range::Scope;
 use crate::schedule::{Directive, Schedule, Tail};
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
-use lawson_graph::Result;
+use lawson_graph::{DType, Result};
 use stride::{Stride, loads, stride};
 
 /// What was chosen.
@@ -60,6 +60,7 @@ enum Position {
 pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Result<Choice> {
     unique_names(kernel);
     normalise(kernel);
+    let machine = &machine.for_kernel(kernel);
     let choice = {
         let mut c = Chooser { kernel, machine, freedom, choice: Choice::default() };
         c.nodes(&kernel.body, Position::Root);
@@ -283,6 +284,11 @@ impl<'k> Chooser<'k> {
         fits && stores > 0 && reads.iter().all(along)
     }
 
+    /// Whether elements lie in memory as they do in the lanes of the kernel's vectors, so that lanes can also lie apart.
+    fn is_plain(&self, dtype: DType) -> bool {
+        dtype.bits() == 32 || dtype.bits() == 64 && self.kernel.computes_wide()
+    }
+
     /// Whether stores to a buffer are best made past the caches: what one of them writes would fill half of the last one or more,
     /// and drive out what is being read.
     fn streams(&self, buffer: BufferId) -> bool {
@@ -291,6 +297,6 @@ impl<'k> Chooser<'k> {
         self.kernel.visit(&mut |n| parts += i64::from(matches!(n, Node::Store(s) if s.buffer == buffer)));
         let bytes = b.layout.size.as_const().map(|n| n.saturating_mul(b.dtype.bits() as i64 / 8));
         let fills = |n: i64| n / parts.max(1) >= self.machine.l3 / 2;
-        b.role == Role::Output && b.dtype.bits() == 32 && bytes.is_some_and(fills)
+        b.role == Role::Output && self.is_plain(b.dtype) && bytes.is_some_and(fills)
     }
 }

@@ -45,7 +45,7 @@ impl<'k> Chooser<'k> {
             return self.nodes(body, Position::Inside);
         };
         // Lanes of a mask do not merge.
-        if self.kernel.acc(acc).state.iter().any(|s| s.dtype.bits() != 32) {
+        if self.kernel.acc(acc).state.iter().any(|s| !self.is_plain(s.dtype)) {
             return;
         }
         let reads = loads(self.kernel, &values);

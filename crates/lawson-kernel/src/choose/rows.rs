@@ -71,12 +71,14 @@ impl<'k> Chooser<'k> {
         let steps = c.summed.iter().map(|f| extent(f)).product::<Option<i64>>();
         c.position == Position::Root
             && columns.is_some_and(|n| n % self.machine.lanes != 0 && n > WIDEST * self.machine.lanes)
-            && columns.zip(steps).is_some_and(|(n, k)| n.saturating_mul(k) * 4 <= self.machine.l1)
+            && columns
+                .zip(steps)
+                .is_some_and(|(n, k)| n.saturating_mul(k) * self.machine.lane_bytes <= self.machine.l1)
     }
 
     /// How many rows of outputs the first cache holds, and what is on its way to the second.
     fn rows_in_first_cache(&self, c: &Contraction<'k>) -> i64 {
-        extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (4 * n).max(1))
+        extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (self.machine.lane_bytes * n).max(1))
     }
 
     /// Whether operands and outputs of a nest together do not fit in the last cache, as far as sizes are known.
@@ -89,12 +91,13 @@ impl<'k> Chooser<'k> {
         let mut read: Vec<BufferId> = c.reads.iter().map(|a| a.buffer).collect();
         read.sort_unstable();
         read.dedup();
-        let written: i64 = c.loops.iter().filter_map(|f| extent(f)).product::<i64>().saturating_mul(4);
+        let written: i64 =
+            c.loops.iter().filter_map(|f| extent(f)).product::<i64>().saturating_mul(self.machine.lane_bytes);
         known && read.into_iter().map(bytes).sum::<i64>().saturating_add(written) > self.machine.l3
     }
 
     /// How many rows of the operand that moves with them are a small part of the last cache.
     fn rows_in_last_cache(&self, c: &Contraction<'k>) -> i64 {
-        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / c.steps().saturating_mul(4).max(1)
+        self.machine.l3 / ROWS_PART_OF_LAST_CACHE / c.steps().saturating_mul(self.machine.lane_bytes).max(1)
     }
 }

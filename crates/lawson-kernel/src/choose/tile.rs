@@ -144,7 +144,7 @@ impl Demand {
 
     /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there.
     fn fetching(&self, m: &Machine, vectors: i64) -> f64 {
-        let bytes = self.by_vector * vectors * m.lanes * 4;
+        let bytes = self.by_vector * vectors * m.lanes * m.lane_bytes;
         let panel = bytes.saturating_mul(self.depth);
         let rate = match panel {
             p if p <= m.l1 / 2 => return 0.0,

@@ -189,7 +189,7 @@ pub fn predict(kernel: &Kernel, setting: &Setting<'_>) -> Result<Prediction> {
     let threads = setting.threads.max(1);
     let rates = &machine.rates;
     let items = outline(kernel, bindings)?;
-    let total = Worker::new(kernel, machine, bindings, form).total(&items);
+    let total = Worker::new(kernel, &machine.for_kernel(kernel), bindings, form).total(&items);
     // The member with the most shares is the last.
     let busiest = match form {
         Form::Scheduled => (total.shares / threads as f64).ceil().max(1.0) / total.shares.max(1.0),

@@ -19,6 +19,11 @@ macro_rules! ops {
             /// All of them, in the order of the table.
             pub const ALL: &'static [$enum] = &[$($enum::$variant,)*];
 
+            /// The bytes of the element that the last operand may be, given once for all lanes.
+            pub fn broadcasts(self) -> Option<usize> {
+                self.spec().tuple.broadcast()
+            }
+
             pub(in crate::asm) fn spec(self) -> &'static Spec {
                 const TABLE: &[Spec] = &[$(row($name, $($column),*)$(.$call($($arg)?))*,)*];
                 &TABLE[self as usize]
