@@ -8,8 +8,8 @@
 //! width, and an instruction is as wide as the widest register that it is given.
 
 use crate::asm::{
-    Bmi, CmpFloat, CmpInt, FloatPredicate, Hint, IntPredicate, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
-    VecStore, Width,
+    Bmi, CmpFloat, CmpInt, Extend, FloatPredicate, Hint, IntPredicate, Vec2, Vec2Imm, Vec3, Vec3Imm,
+    VecShift, VecStore, Width,
 };
 
 /// A virtual register.
@@ -60,10 +60,14 @@ pub enum Shape {
     One,
     /// Stores: every lane, past the caches; the address must be a multiple of the vector's bytes.
     Stream,
-    /// Loads: bytes, each to a lane; stores: the low byte of each lane.
-    Bytes,
-    /// Loads: one byte to all lanes; stores: the low byte of the first lane.
-    OneByte,
+    /// Loads: narrower elements, each extended to a lane of 32 bits by this instruction.
+    Extend(Vec2),
+    /// Stores: the low part of each lane, by this instruction.
+    Cut(VecStore),
+    /// Stores: f32 as f16.
+    Halves,
+    /// Loads: one element of so many bytes, less than a lane, again and again over all lanes; stores: the low bytes of the first lane.
+    OneOf(u8),
 }
 
 /// A general-register operation of two operands, the first also the result.
@@ -144,6 +148,11 @@ pub enum Op {
         dst: V,
         src: V,
     },
+    /// f32 as f16, in lanes of 16 bits.
+    Halved {
+        dst: V,
+        src: V,
+    },
     /// A number in all lanes; those of 32 bits have its low half.
     Const {
         dst: V,
@@ -202,15 +211,17 @@ pub enum Op {
         src: V,
         mask: Option<V>,
     },
-    /// One byte a lane from `base + index`; lanes outside the mask are 0.
-    GatherBytes {
+    /// One narrower element a lane from `base + index` elements, extended to 32 bits; lanes outside the mask are 0.
+    GatherSmall {
+        extend: Extend,
         dst: V,
         base: Addr,
         index: V,
         mask: Option<V>,
     },
-    /// The low byte of each lane.
-    ScatterBytes {
+    /// The low one or two bytes of each lane.
+    ScatterSmall {
+        bytes: u8,
         base: Addr,
         index: V,
         src: V,
@@ -403,6 +414,7 @@ impl Op {
             }
             Op::Shift { dst, src, .. }
             | Op::Down { dst, src, .. }
+            | Op::Halved { dst, src }
             | Op::Move { dst, src }
             | Op::MaskNot { dst, src }
             | Op::MaskMove { dst, src }
@@ -456,13 +468,13 @@ impl Op {
                 f(dst, Def);
                 f(index, Late);
             }
-            Op::GatherBytes { dst, base, index, mask } => {
+            Op::GatherSmall { dst, base, index, mask, .. } => {
                 base.visit(f);
                 f(index, Use);
                 mask.iter_mut().for_each(|m| f(m, Use));
                 f(dst, Def);
             }
-            Op::Scatter { base, index, src, mask } | Op::ScatterBytes { base, index, src, mask } => {
+            Op::Scatter { base, index, src, mask } | Op::ScatterSmall { base, index, src, mask, .. } => {
                 base.visit(f);
                 f(index, Use);
                 mask.iter_mut().for_each(|m| f(m, Use));

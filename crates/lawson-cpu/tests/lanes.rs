@@ -6,8 +6,8 @@ mod common;
 
 use common::machine_and_evaluator;
 use lawson_cpu::{Listing, emit};
-use lawson_graph::DType::{Bool, F32, I32, I64};
-use lawson_graph::op::CompareKind;
+use lawson_graph::DType::{BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+use lawson_graph::op::{BinaryKind, CompareKind};
 use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{for_each, store};
 use lawson_kernel::schedule::Schedule;
@@ -22,7 +22,11 @@ fn numbers(dtype: DType, n: i64) -> Vec<u8> {
         Bool => (0..n).map(|i| u8::from(i * 7 % 3 == 1)).collect(),
         // Some far outside of 32 bits, of either sign.
         I64 => (0..n).flat_map(|i| ((i - 2) << (i % 2 * 40)).to_le_bytes()).collect(),
-        _ => (0..n).flat_map(|i| (i as i32).to_le_bytes()).collect(),
+        F64 => (0..n).flat_map(|i| (i as f64).to_le_bytes()).collect(),
+        F16 => (0..n).flat_map(|i| (0x3C00 + i as u16 % 999).to_le_bytes()).collect(),
+        BF16 => (0..n).flat_map(|i| (0x3F80 + i as u16 % 99).to_le_bytes()).collect(),
+        I32 => (0..n).flat_map(|i| (i as i32).to_le_bytes()).collect(),
+        _ => (0..n).flat_map(|i| ((i - 2) * 37).to_le_bytes()[..dtype.bits() / 8].to_vec()).collect(),
     }
 }
 
@@ -99,6 +103,58 @@ fn quotients_may_be_values_and_conditions() {
         vec![store(y, vec![i.into()], value)]
     });
     check(&k, |n, _| vec![9, n]);
+}
+
+/// Dtypes that machine code computes with.
+const DTYPES: [DType; 12] = [I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64];
+
+/// Schedules of vectors with as many lanes as a dtype allows.
+fn vectors_of(dtype: DType) -> impl Iterator<Item = String> {
+    let lanes = if dtype.bits() == 64 { vec![8] } else { vec![16, 8] };
+    lanes.into_iter().map(|n| format!("split i {n} clip\nvector i.1 {n}\n"))
+}
+
+#[test]
+fn elements_of_any_width_may_lie_apart() {
+    let n = Dim::symbol("N");
+    for dtype in DTYPES {
+        for schedule in vectors_of(dtype) {
+            let k = kernel(&n, &schedule, |k, i| {
+                let x = k.input("x", dtype, &[n.clone(), Dim::from(5)]);
+                let y = k.output("y", dtype, &[n.clone(), Dim::from(3)]);
+                let [a, b] = [2, 0].map(|c| k.load(x, vec![i.into(), Index::constant(c)]));
+                let sum = k.binary(BinaryKind::Add, a, b);
+                let columns = (0..).zip([sum, a, b]);
+                columns.map(|(c, value)| store(y, vec![i.into(), Index::constant(c)], value)).collect()
+            });
+            check(&k, |n, _| vec![5 * n, 3 * n]);
+        }
+    }
+}
+
+#[test]
+fn one_element_of_any_width_is_read_for_the_lanes_that_are_there() {
+    let (n, m) = (Dim::symbol("N"), Dim::symbol("M"));
+    for dtype in DTYPES {
+        for schedule in vectors_of(dtype).chain([String::new()]) {
+            let k = kernel(&n, &schedule, |k, i| {
+                let x = k.input("x", dtype, std::slice::from_ref(&m));
+                let w = k.input("w", dtype, &[Dim::ONE]);
+                let y = k.output("y", dtype, std::slice::from_ref(&n));
+                let zero = if dtype.is_float() { Scalar::float(dtype, 0.0) } else { Scalar::int(dtype, 0) };
+                let otherwise = k.constant(zero);
+                let guard = |end: &Dim| Guard {
+                    conditions: vec![Condition { index: i.into(), end: end.clone() }],
+                    otherwise,
+                };
+                let a = k.load_guarded(x, vec![i.into()], guard(&m));
+                let b = k.load_guarded(w, vec![0.into()], guard(&m));
+                let sum = k.binary(BinaryKind::Max, a, b);
+                vec![store(y, vec![i.into()], sum)]
+            });
+            check(&k, |n, m| vec![m, 1, n]);
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::alloc::{Allocated, HEAD, Line, Loc, LoopLine, TEMPORARY};
 use crate::asm::{
     Alu, AsmError, Assembler, Base, BroadcastGpr, Code, Cond, Const, Extend, Gpr, GprSrc, Inst, Label, Level,
     Mask, MaskShift, MaskSize, MaskTest, MaskToVec, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Shift,
-    Size, Vec2, Vec3, VecDst, VecSrc, VecStore, VecTest, Vreg, Width,
+    Size, Vec2, Vec3, VecDst, VecSrc, VecStore, VecStoreImm, VecTest, Vreg, Width,
 };
 use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V};
 use std::collections::HashMap;
@@ -424,6 +424,12 @@ impl Encoder<'_> {
                 self.push(Inst::vec_store(op, self.width(src), d, s));
                 self.vector_written(dst, d);
             }
+            Op::Halved { dst, src } => {
+                let s = self.vector(src, 0);
+                let d = self.vector_to(dst);
+                self.push(Inst::vec_store_imm(VecStoreImm::Cvtps2ph, self.width(src), d, s, 0));
+                self.vector_written(dst, d);
+            }
             Op::Update { op, dst, a, b, mask } => {
                 let d = self.vector(dst, 1);
                 let a = if a == dst { d } else { self.vector(a, 0) };
@@ -501,10 +507,13 @@ impl Encoder<'_> {
                     Shape::Quads => Vec2::Movdqu64,
                     Shape::One if wide => Vec2::Broadcastsd,
                     Shape::One => Vec2::Broadcastss,
-                    Shape::Bytes => Vec2::Pmovzxbd,
-                    Shape::OneByte => Vec2::Pbroadcastb,
+                    Shape::Extend(op) => op,
+                    Shape::OneOf(1) => Vec2::Pbroadcastb,
+                    Shape::OneOf(_) => Vec2::Pbroadcastw,
+                    // Not of a load.
+                    Shape::Cut(_) | Shape::Halves => return,
                 };
-                let masking = if shape == Shape::OneByte { Masking::NONE } else { masking };
+                let masking = if matches!(shape, Shape::OneOf(_)) { Masking::NONE } else { masking };
                 self.push(Inst::Vec2 { op, width: self.width(dst), dst: d, src: VecSrc::Mem(m), masking });
                 self.vector_written(dst, d);
             }
@@ -520,18 +529,29 @@ impl Encoder<'_> {
                     Shape::One if wide => (VecStore::Movsd, Width::X128),
                     Shape::One => (VecStore::Movss, Width::X128),
                     Shape::Stream => (VecStore::Movntps, width),
-                    Shape::Bytes => (VecStore::Pmovdb, width),
-                    Shape::OneByte => {
-                        self.one_byte(m, s);
+                    Shape::Cut(op) => (op, width),
+                    Shape::Halves => {
+                        let (op, dst) = (VecStoreImm::Cvtps2ph, VecDst::Mem(m));
+                        self.push(Inst::VecStoreImm { op, width, dst, src: s, imm: 0, masking });
                         return;
                     }
+                    Shape::OneOf(bytes) => {
+                        self.store_small(m, s, bytes);
+                        return;
+                    }
+                    // Not of a store.
+                    Shape::Extend(_) => return,
                 };
                 self.push(Inst::VecStore { op, width, dst: VecDst::Mem(m), src: s, masking });
             }
             Op::Gather { dst, base, index, mask } => self.gather(dst, base, index, mask),
             Op::Scatter { base, index, src, mask } => self.scatter(base, index, src, mask),
-            Op::GatherBytes { dst, base, index, mask } => self.gather_bytes(dst, base, index, mask),
-            Op::ScatterBytes { base, index, src, mask } => self.scatter_bytes(base, index, src, mask),
+            Op::GatherSmall { extend, dst, base, index, mask } => {
+                self.gather_small(extend, dst, base, index, mask)
+            }
+            Op::ScatterSmall { bytes, base, index, src, mask } => {
+                self.scatter_small(bytes, base, index, src, mask)
+            }
             Op::CmpFloat { op, dst, a, b, predicate } => {
                 let width = self.width(a);
                 let a = self.vector(a, 0);

@@ -17,9 +17,13 @@ fn lane_of(vector: i64, lane: Gpr) -> Mem {
     stack(vector).index(lane, Scale::S4)
 }
 
+fn size_of(bytes: u8) -> MemSize {
+    if bytes == 1 { MemSize::B8 } else { MemSize::W16 }
+}
+
 impl Encoder<'_> {
-    /// The low byte of the first lane, through a saved register.
-    pub(super) fn one_byte(&mut self, to: Mem, value: Vreg) {
+    /// The low one or two bytes of the first lane, through a saved register.
+    pub(super) fn store_small(&mut self, to: Mem, value: Vreg, bytes: u8) {
         let m = to;
         // The address may use any register: take one that it does not.
         let used: Vec<Gpr> =
@@ -30,7 +34,7 @@ impl Encoder<'_> {
         let Some(r) = [Gpr::RAX, Gpr::RCX, Gpr::RDX].into_iter().find(|r| !used.contains(r)) else { return };
         self.push(Inst::store(stack(SAVE[0]), r));
         self.push(Inst::GprFromVec { op: GprFromVec::Movd, dst: r, src: value });
-        self.push(Inst::Store { size: MemSize::B8, dst: m, src: r });
+        self.push(Inst::Store { size: size_of(bytes), dst: m, src: r });
         self.push(Inst::load(r, stack(SAVE[0])));
     }
 
@@ -68,10 +72,11 @@ impl Encoder<'_> {
         self.restore(restore);
     }
 
-    pub(super) fn gather_bytes(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
+    pub(super) fn gather_small(&mut self, extend: Extend, dst: V, base: Addr, index: V, mask: Option<V>) {
         let mask = mask.map(|m| self.mask(m, 1));
-        self.each_lane(base, index, mask, |e, lane, at, element| {
-            e.push(Inst::LoadExtend { extend: Extend::Zx8, size: Size::D32, dst: at, src: Rm::Mem(element) });
+        let bytes = if matches!(extend, Extend::Zx8 | Extend::Sx8) { 1 } else { 2 };
+        self.each_lane(base, index, mask, bytes, |e, lane, at, element| {
+            e.push(Inst::LoadExtend { extend, size: Size::D32, dst: at, src: Rm::Mem(element) });
             e.push(Inst::Store { size: MemSize::D32, dst: lane_of(VECTORS[0], lane), src: at });
         });
         let target = self.vector_to(dst);
@@ -81,23 +86,24 @@ impl Encoder<'_> {
         self.vector_written(dst, target);
     }
 
-    pub(super) fn scatter_bytes(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
+    pub(super) fn scatter_small(&mut self, bytes: u8, base: Addr, index: V, src: V, mask: Option<V>) {
         let mask = mask.map(|m| self.mask(m, 1));
         let (src, width) = (self.vector(src, 1), self.width(src));
         self.push(Inst::vec_store(VecStore::Movups, width, stack(VECTORS[1]), src));
-        self.each_lane(base, index, mask, |e, lane, _, element| {
+        self.each_lane(base, index, mask, bytes, |e, lane, _, element| {
             e.push(Inst::Load { size: Size::D32, dst: lane, src: lane_of(VECTORS[1], lane) });
-            e.push(Inst::Store { size: MemSize::B8, dst: element, src: lane });
+            e.push(Inst::Store { size: size_of(bytes), dst: element, src: lane });
         });
     }
 
-    /// Bytes have neither gathers nor scatters: this goes from lane to lane. `write` is given the registers of the lane's number and
+    /// Elements of one or two bytes have neither gathers nor scatters: this goes from lane to lane. `write` is given the registers of the lane's number and
     /// of its index, both of which it may change, and the address of its element; the indices are in the first vector.
     fn each_lane(
         &mut self,
         base: Addr,
         index: V,
         mask: Option<Mask>,
+        bytes: u8,
         write: impl FnOnce(&mut Self, Gpr, Gpr, Mem),
     ) {
         let (index, width) = (self.vector(index, 0), self.width(index));
@@ -123,6 +129,9 @@ impl Encoder<'_> {
         self.push(Inst::BitCount { op: BitCount::Tzcnt, size: Size::Q64, dst: lane, src: Rm::Gpr(bits) });
         let src = Rm::Mem(lane_of(VECTORS[0], lane));
         self.push(Inst::LoadExtend { extend: Extend::Sx32, size: Size::Q64, dst: at, src });
+        if bytes == 2 {
+            self.push(Inst::alu(Alu::Add, at, at));
+        }
         if let Some(i) = i {
             self.push(Inst::alu(Alu::Add, at, i));
         }

@@ -53,15 +53,17 @@ impl<'k> Lowering<'k> {
             (DType::U64, DType::F64) => Vec2::Cvtuqq2pd,
             _ => return Self::no_cast(from, to),
         };
-        Ok(self.converted(op, value, to, depth))
+        let float = self.converted(op, value, to, depth);
+        self.rounded(float, to, depth)
     }
 
     fn float_to_float(&mut self, from: DType, to: DType, value: V, depth: usize) -> Result<V> {
-        Ok(match (computed(from), computed(to)) {
+        let value = match (computed(from), computed(to)) {
             (DType::F32, DType::F64) => self.converted(Vec2::Cvtps2pd, value, to, depth),
             (DType::F64, DType::F32) => self.converted(Vec2::Cvtpd2ps, value, to, depth),
             _ => value,
-        })
+        };
+        self.rounded(value, to, depth)
     }
 
     fn integer_to_integer(&mut self, from: DType, to: DType, value: V, depth: usize) -> V {
@@ -134,11 +136,10 @@ impl<'k> Lowering<'k> {
         let from = self.k.dtype(a);
         let value = self.value(a)?;
         let as_they_are = |d: DType| computed(d) == d && (d.bits() == 32 || self.native && is_long(d));
-        let integers = !from.is_float() && !to.is_float() && from.bits() == to.bits() && from.bits() > 1;
         if as_they_are(from) && as_they_are(to) {
             Ok(value)
-        } else if integers && (self.native || !is_long(from)) {
-            Ok(self.wrapped(value, to, depth))
+        } else if from.bits() == to.bits() && from.bits() < 32 && from != DType::Bool && to != DType::Bool {
+            self.bits_of_small(value, from, to, depth)
         } else {
             Err(Unsupported::new(format!("the bits of {from} as {to}")))
         }

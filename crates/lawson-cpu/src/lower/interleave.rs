@@ -154,7 +154,9 @@ fn merge(chains: Vec<Chain>, out: &mut Vec<Item>) {
     for (n, c) in chains.iter().enumerate() {
         left.extend(c.writes.iter().map(|(v, count)| (*v, (n, *count))));
     }
-    let stores = |item: &Item| matches!(item, Item::Op(Op::Store { .. } | Op::Scatter { .. }));
+    let stores = |item: &Item| {
+        matches!(item, Item::Op(Op::Store { .. } | Op::Scatter { .. } | Op::ScatterSmall { .. }))
+    };
     let mut stores_left: Vec<usize> =
         chains.iter().map(|c| c.items.iter().filter(|i| stores(i)).count()).collect();
     let mut queues: Vec<_> = chains.into_iter().map(|c| c.items.into_iter().peekable()).collect();

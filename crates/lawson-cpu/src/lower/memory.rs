@@ -4,7 +4,7 @@ use super::forms::{computed, is_long};
 use super::hash::{Hash128, Key, mix_atom, mix_dim, mix_index};
 use super::{Lowering, small};
 use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp};
-use crate::code::{Addr, Class, Gen, Item, Op, Shape, Src, Two, V, Word};
+use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V, Word};
 use crate::error::{Result, Unsupported};
 use lawson_graph::{DType, Dim};
 use lawson_kernel::{
@@ -258,7 +258,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// Where the lanes of a gather or scatter lie, in elements from the first address.
-    fn places_of(&mut self, along: &Index) -> Result<V> {
+    pub(super) fn places_of(&mut self, along: &Index) -> Result<V> {
         let Some(axis) = self.vector.as_ref().map(|v| v.axis) else {
             return Err(Unsupported::new("lanes outside of a vector loop"));
         };
@@ -325,43 +325,24 @@ impl<'k> Lowering<'k> {
         depth: usize,
     ) -> Result<V> {
         let addr = place.addr;
-        let dst = if dtype == DType::Bool { self.fresh(Class::Vector) } else { self.fresh_of(dtype) };
-        match (dtype, &place.stride) {
-            (_, Stride::One) if self.is_plain(dtype) => {
-                self.emit(depth, Op::Load { dst, addr, shape: Shape::Full, mask });
-            }
-            (_, Stride::None) if self.is_plain(dtype) => {
-                self.emit(depth, Op::Load { dst, addr, shape: Shape::One, mask });
-            }
-            (DType::I64, Stride::One) => return self.load_wide_row(addr, mask, depth),
-            (DType::I64, stride) if !self.native => {
-                let places = self.places_of_halves(stride)?;
-                return self.load_wide(addr, places, mask, depth);
-            }
-            (_, Stride::Many(by)) if self.is_plain(dtype) => {
-                let index = self.places_of(by)?;
-                self.emit(depth, Op::Gather { dst, base: addr, index, mask });
-            }
-            (DType::Bool, Stride::One) => self.emit(depth, Op::Load { dst, addr, shape: Shape::Bytes, mask }),
-            (DType::Bool, Stride::Many(by)) => {
-                let index = self.places_of(by)?;
-                self.emit(depth, Op::GatherBytes { dst, base: addr, index, mask });
-            }
-            (DType::Bool, Stride::None) => {
-                let load = Op::Load { dst, addr, shape: Shape::OneByte, mask: None };
-                match mask {
-                    None => self.emit(depth, load),
-                    Some(mask) => {
-                        // The instruction's masks are by byte: it is jumped over where no lane reads.
-                        let zero = self.bits(0);
-                        self.emit(depth, Op::Move { dst, src: zero });
-                        self.frames[depth].items.push(Item::If { mask, body: vec![Item::Op(load)] });
-                    }
-                }
-            }
-            _ => return Err(Unsupported::new(format!("a load of {dtype} with this stride"))),
+        if self.is_plain(dtype) {
+            let dst = self.fresh_of(dtype);
+            let load = match &place.stride {
+                Stride::One => Op::Load { dst, addr, shape: Shape::Full, mask },
+                Stride::None => Op::Load { dst, addr, shape: Shape::One, mask },
+                Stride::Many(by) => Op::Gather { dst, base: addr, index: self.places_of(by)?, mask },
+            };
+            self.emit(depth, load);
+            return Ok(dst);
         }
-        Ok(dst)
+        match (dtype, &place.stride) {
+            (DType::I64, Stride::One) => self.load_wide_row(addr, mask, depth),
+            (DType::I64, stride) => {
+                let places = self.places_of_halves(stride)?;
+                self.load_wide(addr, places, mask, depth)
+            }
+            _ => self.load_small(dtype, place, mask, depth),
+        }
     }
 
     /// Writes a stage's value.
@@ -383,43 +364,24 @@ impl<'k> Lowering<'k> {
         let mask = if stride == Stride::None { None } else { self.lane_mask()? };
         let lines = self.offset_is_line(offset);
         let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
-        match (dtype, &stride) {
-            (DType::I64, Stride::One) if !self.native => self.store_wide_row(addr, value, mask, here)?,
-            (DType::I64, stride) if !self.native => {
-                let places = self.places_of_halves(stride)?;
-                self.store_wide(addr, places, value, mask, here)?;
-            }
-            (_, Stride::One) if self.is_plain(dtype) => {
-                let shape = if stream { Shape::Stream } else { Shape::Full };
-                self.emit(here, Op::Store { addr, src: value, shape, mask });
-            }
-            (_, Stride::None) if self.is_plain(dtype) => {
-                self.emit(here, Op::Store { addr, src: value, shape: Shape::One, mask: None });
-            }
-            (_, Stride::Many(by)) if self.is_plain(dtype) => {
-                let index = self.places_of(by)?;
-                self.emit(here, Op::Scatter { base: addr, index, src: value, mask });
-            }
-            (DType::Bool, stride) => {
-                let (ones, bytes) = (self.fresh(Class::Vector), self.fresh(Class::Vector));
-                self.emit(here, Op::MaskLanes { dst: ones, src: value });
-                self.emit(
-                    here,
-                    Op::Shift { op: crate::asm::VecShift::Psrld, dst: bytes, src: ones, count: 31 },
-                );
-                let store = match stride {
-                    Stride::One => Op::Store { addr, src: bytes, shape: Shape::Bytes, mask },
-                    Stride::None => Op::Store { addr, src: bytes, shape: Shape::OneByte, mask },
-                    Stride::Many(by) => {
-                        let index = self.places_of(by)?;
-                        Op::ScatterBytes { base: addr, index, src: bytes, mask }
-                    }
-                };
-                self.emit(here, store);
-            }
-            _ => return Err(Unsupported::new(format!("a store of {dtype} with this stride"))),
+        if self.is_plain(dtype) {
+            let store = match &stride {
+                Stride::One if stream => Op::Store { addr, src: value, shape: Shape::Stream, mask },
+                Stride::One => Op::Store { addr, src: value, shape: Shape::Full, mask },
+                Stride::None => Op::Store { addr, src: value, shape: Shape::One, mask: None },
+                Stride::Many(by) => Op::Scatter { base: addr, index: self.places_of(by)?, src: value, mask },
+            };
+            self.emit(here, store);
+            return Ok(());
         }
-        Ok(())
+        match (dtype, &stride) {
+            (DType::I64, Stride::One) => self.store_wide_row(addr, value, mask, here),
+            (DType::I64, stride) => {
+                let places = self.places_of_halves(stride)?;
+                self.store_wide(addr, places, value, mask, here)
+            }
+            (_, stride) => self.store_small(dtype, addr, stride, value, mask, here),
+        }
     }
 
     /// Whether the first lane of an offset always lies at a multiple of a line, counted from the buffer's start.

@@ -10,7 +10,7 @@
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
 //! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`,
-//! `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks, `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
+//! `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks (`small.rs` of elements narrower than a lane), `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
 //! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
 //! machine gives them.
@@ -31,6 +31,7 @@ mod memory;
 mod nan;
 mod remainder;
 mod scalar;
+mod small;
 mod value;
 mod wide;
 

@@ -144,7 +144,10 @@ impl<'k> Lowering<'k> {
             DType::I64 | DType::U64 if long => Ok(self.converted(Vec2::Pmovsxdq, lanes, dtype, depth)),
             DType::F64 => Ok(self.converted(Vec2::Cvtdq2pd, lanes, dtype, depth)),
             DType::I64 => Ok(lanes),
-            DType::F32 => Ok(self.vec2(Vec2::Cvtdq2ps, lanes, depth)),
+            DType::F32 => {
+                let float = self.vec2(Vec2::Cvtdq2ps, lanes, depth);
+                self.rounded(float, dtype, depth)
+            }
             _ => Err(Unsupported::new(format!("an index as {dtype}"))),
         }
     }

@@ -173,7 +173,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn cast_wide(&mut self, from: DType, to: DType, value: V, depth: usize) -> Result<V> {
         let wide = self.highs.get(&value).copied();
         match (from, to) {
-            (DType::I32, DType::I64) => Ok(value),
+            (DType::I32 | DType::I8 | DType::I16 | DType::U8 | DType::U16, DType::I64) => Ok(value),
             (DType::U32, DType::I64) => {
                 let (low, high) = (self.copied(value, depth), self.bits(0));
                 Ok(self.wide(low, high))
@@ -185,20 +185,26 @@ impl<'k> Lowering<'k> {
             (DType::I64, DType::I32 | DType::U32) => {
                 Ok(if wide.is_some() { self.copied(value, depth) } else { value })
             }
+            (DType::I64, DType::I8 | DType::I16 | DType::U8 | DType::U16) => {
+                Ok(self.wrapped(value, to, depth))
+            }
             (DType::I64, DType::Bool) => {
                 let mut w = Writer { l: self, depth };
                 let any = wide.map_or(value, |high| w.op3(Vec3::Pord, value, high));
                 Ok(w.not_zero(any))
             }
-            (DType::I64, DType::F32) => match wide {
-                None => Ok(self.vec2(Vec2::Cvtdq2ps, value, depth)),
-                Some(high) => Ok(Writer { l: self, depth }.by_halves([value, high], |w, [low, high]| {
-                    let (low, high) = (w.widened(Vec2::Pmovzxdq, low), w.widened(Vec2::Pmovzxdq, high));
-                    let high = w.shift(VecShift::Psllq, high, 32);
-                    let whole = w.op3(Vec3::Porq, low, high);
-                    w.narrowed(Vec2::Cvtqq2ps, whole)
-                })),
-            },
+            (DType::I64, DType::F32 | DType::F16 | DType::BF16) => {
+                let float = match wide {
+                    None => self.vec2(Vec2::Cvtdq2ps, value, depth),
+                    Some(high) => Writer { l: self, depth }.by_halves([value, high], |w, [low, high]| {
+                        let (low, high) = (w.widened(Vec2::Pmovzxdq, low), w.widened(Vec2::Pmovzxdq, high));
+                        let high = w.shift(VecShift::Psllq, high, 32);
+                        let whole = w.op3(Vec3::Porq, low, high);
+                        w.narrowed(Vec2::Cvtqq2ps, whole)
+                    }),
+                };
+                self.rounded(float, to, depth)
+            }
             _ => Err(Unsupported::new(format!("a cast of {from} to {to}"))),
         }
     }

@@ -225,8 +225,8 @@ impl<'k> Chooser<'k> {
                 match stride(&r.offset, f.axis) {
                     Stride::Known(1) => score += 4,
                     Stride::None => {}
-                    _ if narrow => possible = false,
                     Stride::Known(_) | Stride::Unknown if free(r) => score += 3,
+                    _ if narrow => possible = false,
                     Stride::Known(_) if shared(r, f.axis) => score += 2,
                     // One element a lane, in the innermost loop.
                     Stride::Known(_) | Stride::Unknown => score -= 20,

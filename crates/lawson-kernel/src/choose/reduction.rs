@@ -5,6 +5,7 @@ use super::stride::{Stride, loads, stride};
 use super::{Chooser, Position, extent};
 use crate::expr::ExprId;
 use crate::tree::{AccId, For, Node, Store};
+use lawson_graph::DType;
 
 /// What stands inside an accumulation.
 struct Visited<'k> {
@@ -45,7 +46,8 @@ impl<'k> Chooser<'k> {
             return self.nodes(body, Position::Inside);
         };
         // Lanes of a mask do not merge.
-        if self.kernel.acc(acc).state.iter().any(|s| !self.is_plain(s.dtype)) {
+        let merges = |d: DType| d != DType::Bool && (d.bits() < 64 || self.is_plain(d));
+        if !self.kernel.acc(acc).state.iter().all(|s| merges(s.dtype)) {
             return;
         }
         let reads = loads(self.kernel, &values);
