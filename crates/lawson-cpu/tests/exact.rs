@@ -143,6 +143,47 @@ fn remainders_of_floats_are_exact() {
 }
 
 #[test]
+fn remainders_of_f64_are_exact() {
+    let special: Vec<u64> = [
+        0.0,
+        1.0,
+        2.5,
+        3.0,
+        0.1,
+        1e-3,
+        4_503_599_627_370_495.5,
+        9_007_199_254_740_993.0,
+        1e100,
+        1e300,
+        1e-300,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        f64::from_bits(1),
+        f64::from_bits(0xF_FFFF_FFFF_FFFF),
+        f64::INFINITY,
+        f64::NAN,
+    ]
+    .into_iter()
+    .flat_map(|v: f64| [v.to_bits(), (-v).to_bits()])
+    .collect();
+    let mut all = pairs(&special, 0);
+    let mut rng = Rng::new(5);
+    all.extend((0..50_000).map(|_| (rng.bits(), rng.bits())));
+    all.extend((0..50_000).map(|_| {
+        let a = rng.bits();
+        (a, a.wrapping_add(rng.bits() >> 9) ^ (rng.bits() & 1 << 63))
+    }));
+    for kind in [BinaryKind::Rem, BinaryKind::Mod] {
+        let [machine, evaluator] = both(DType::F64, &all, |k, [a, b]| k.binary(kind, a, b));
+        for (((a, b), got), want) in all.iter().zip(machine).zip(evaluator) {
+            let [a, b, x, y] = [*a, *b, got, want].map(f64::from_bits);
+            let same = got == want || x.is_nan() && y.is_nan();
+            assert!(same, "{} of {a:e} and {b:e}: {x:e}, not {y:e}", kind.name());
+        }
+    }
+}
+
+#[test]
 fn integers_wrap_and_their_shifts_end() {
     let ends: Vec<u64> = [7, 8, 15, 16, 31, 32, 53, 62, 63].into_iter().map(|n| 1 << n).collect();
     let special: Vec<u64> = (0..3)

@@ -13,37 +13,80 @@ use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{for_each, store};
 use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::machine::Machine;
-use lawson_kernel::math::Function;
+use lawson_kernel::math::{self, Function};
 use lawson_kernel::verify::verify;
 use lawson_kernel::{ExprId, Kernel};
 use support::pairs::{Binary, Pairs, grid};
+use support::precise;
 use support::reference::reference;
 use support::ulp;
 
-/// `y[i] = f(x0[i], …)` by the default schedule, on these inputs.
-fn run(inputs: &[Vec<f32>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId) -> Vec<f32> {
+/// `y[i] = f(x0[i], …)` by the default schedule, on the bytes of these inputs.
+fn run_bytes(
+    dtype: DType,
+    mut buffers: Vec<Vec<u8>>,
+    value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId,
+) -> Vec<u8> {
     let n = Dim::symbol("N");
     let mut k = Kernel::new("f", Facts::new());
     let i = k.add_axis("i");
     let names = ["x0", "x1"];
-    let given: Vec<_> = inputs
-        .iter()
-        .zip(names)
-        .map(|(_, name)| k.input(name, DType::F32, std::slice::from_ref(&n)))
-        .collect();
-    let y = k.output("y", DType::F32, std::slice::from_ref(&n));
+    let given: Vec<_> =
+        buffers.iter().zip(names).map(|(_, name)| k.input(name, dtype, std::slice::from_ref(&n))).collect();
+    let y = k.output("y", dtype, std::slice::from_ref(&n));
     let loads: Vec<ExprId> = given.into_iter().map(|b| k.load(b, vec![i.into()])).collect();
     let value = value(&mut k, &loads);
     k.body = vec![for_each(i, n, vec![store(y, vec![i.into()], value)])];
     choose(&mut k, &Machine::default(), &Freedom::default()).unwrap();
     verify(&k).unwrap();
     let code = emit(&k, Listing::Off).unwrap();
-    let count = inputs[0].len();
+    let (bytes, size) = (buffers[0].len(), dtype.bits() / 8);
+    buffers.push(vec![0xA5; bytes]);
+    call(&k, &code, &[(Symbol::new("N"), (bytes / size) as i64)], &mut buffers, 1);
+    buffers.pop().unwrap()
+}
+
+fn run(inputs: &[Vec<f32>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId) -> Vec<f32> {
     let bytes = |x: &Vec<f32>| x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    let mut buffers: Vec<Vec<u8>> = inputs.iter().map(bytes).collect();
-    buffers.push(vec![0xA5; 4 * count]);
-    call(&k, &code, &[(Symbol::new("N"), count as i64)], &mut buffers, 1);
-    buffers[inputs.len()].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    let y = run_bytes(DType::F32, inputs.iter().map(bytes).collect(), value);
+    y.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+fn run_doubles(inputs: &[Vec<f64>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId) -> Vec<f64> {
+    let bytes = |x: &Vec<f64>| x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let y = run_bytes(DType::F64, inputs.iter().map(bytes).collect(), value);
+    y.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+#[test]
+fn functions_of_f64_keep_their_promise_in_machine_code() {
+    let strided = (0..1u64 << 63).step_by((1 << 50) + 77_317).map(f64::from_bits);
+    let usual = (0..8000).map(|n| (f64::from(n) + 0.618) / 100.0);
+    let ends = [0.0, f64::NAN, f64::INFINITY, f64::MAX, f64::from_bits(1), 1.0, 0.5];
+    let sorted: Vec<f64> = strided.chain(usual).chain(ends).flat_map(|x| [x, -x]).collect();
+    let mixed = (0..sorted.len()).step_by(16).map(|n| sorted[n * 7919 % sorted.len()]);
+    let x: Vec<f64> = sorted.iter().copied().chain(mixed).collect();
+    for (kind, function) in UnaryKind::ALL.iter().filter_map(|k| Some((*k, Function::of(*k)?))) {
+        let y = run_doubles(std::slice::from_ref(&x), |k, v| k.unary(kind, v[0]));
+        for (x, y) in x.iter().zip(&y) {
+            let error = precise::distance(*y, precise::precisely(function, *x));
+            assert!(
+                error <= function.max_ulp_double(),
+                "{}({x:e}) is {y:e}: {error:.3} ulp",
+                function.name()
+            );
+        }
+    }
+    let (a, b): (Vec<f64>, Vec<f64>) = x.iter().zip(x.iter().rev()).map(|(a, b)| (*a, b / 64.0)).unzip();
+    let powers = run_doubles(&[a.clone(), b.clone()], |k, v| k.binary(BinaryKind::Pow, v[0], v[1]));
+    let angles = run_doubles(&[a.clone(), b.clone()], |k, v| k.binary(BinaryKind::Atan2, v[0], v[1]));
+    for (((a, b), power), angle) in a.iter().zip(&b).zip(powers).zip(angles) {
+        // The library's own results are within a unit.
+        let wrong = precise::distance(power, precise::Dd::of(a.powf(*b))) - 1.0;
+        assert!(wrong <= math::double::POW_MAX_ULP, "pow({a:e}, {b:e}) is {power:e}: {wrong:.3} ulp");
+        let wrong = precise::distance(angle, precise::Dd::of(a.atan2(*b))) - 1.0;
+        assert!(wrong <= math::double::ATAN2_MAX_ULP, "atan2({a:e}, {b:e}) is {angle:e}: {wrong:.3} ulp");
+    }
 }
 
 /// Bit patterns at even distances and next to every power of two, in an order that mixes rare ranges with common ones, and

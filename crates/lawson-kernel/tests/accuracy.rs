@@ -3,10 +3,12 @@
 
 mod support;
 
+use lawson_kernel::math::double::DoubleScalar;
 use lawson_kernel::math::{self, Arithmetic, Function, Scalar};
 use support::count::{Hooks, count};
 use support::imitation::{Avx2, Avx512};
 use support::pairs::{Binary, Pairs, grid};
+use support::precise;
 use support::reference::reference;
 use support::ulp;
 
@@ -71,6 +73,126 @@ fn expansions_with_avx512_instructions_keep_their_promise() {
     for &function in Function::ALL {
         check(function, Avx512);
     }
+}
+
+/// f64 of all magnitudes, of those that functions are mostly given, and next to the borders inside the expansions.
+fn doubles() -> impl Iterator<Item = f64> {
+    const BORDERS: [f64; 26] = [
+        0.0,
+        1e-17,
+        1.1e-16,
+        1e-8,
+        0.25,
+        0.35,
+        0.4142135623730951,
+        0.5,
+        0.75,
+        1.0,
+        1.5,
+        2.25,
+        2.414213562373095,
+        6.0,
+        19.0,
+        20.0,
+        37.0,
+        38.0,
+        709.78,
+        710.0,
+        710.47,
+        745.1,
+        746.0,
+        1024.0,
+        8_589_934_592.0,
+        1e17,
+    ];
+    let strided = (0..1u64 << 63).step_by((1 << 49) + 98_317).map(f64::from_bits);
+    let usual = [1.0, 4.0, 40.0, 800.0, 1e5, 1e10]
+        .into_iter()
+        .flat_map(|end: f64| (0..4000).map(move |n| end * (f64::from(n) + 0.618) / 4000.0));
+    let borders = BORDERS
+        .into_iter()
+        .flat_map(|x| (x.to_bits().saturating_sub(100)..=x.to_bits() + 100).map(f64::from_bits));
+    // Next to multiples of π/2, where sines vanish.
+    let turns = (1..2000).map(|n| f64::from(n) * std::f64::consts::FRAC_PI_2);
+    let ends = [f64::NAN, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE, f64::from_bits(1)];
+    strided.chain(usual).chain(borders).chain(turns).chain(ends).flat_map(|x| [x, -x])
+}
+
+/// Pairs of f64 whose power is mostly in range, and the cases that IEEE 754 lists.
+fn double_pairs() -> impl Iterator<Item = (f64, f64)> {
+    let random = Pairs::new(Binary::Pow, 5).take(100_000);
+    let mixed = random.map(|(a, b)| (f64::from(a) * (1.0 + f64::EPSILON * 12345.0), f64::from(b) * 7.1));
+    let wide = Pairs::new(Binary::Pow, 6).take(20_000);
+    grid().map(|(a, b)| (f64::from(a), f64::from(b))).chain(mixed).chain(wide.map(|(a, b)| {
+        let (a, b) = (f64::from(a), f64::from(b));
+        (a.powi(7), b / 7.0)
+    }))
+}
+
+#[test]
+fn powers_and_angles_of_f64_keep_their_promise() {
+    let (mut power, mut angle) = (0.0f64, 0.0f64);
+    for (a, b) in double_pairs() {
+        let found = math::double::pow(&mut DoubleScalar, a, b);
+        let truth = a.powf(b);
+        let plain = a > 0.0 && a.is_finite() && b.is_finite() && truth.is_normal();
+        let truth = if plain { precise::power(a, b) } else { precise::Dd::of(truth) };
+        let slack = if plain { 0.0 } else { 1.0 };
+        let error = precise::distance(found, truth) - slack;
+        assert!(
+            error <= math::double::POW_MAX_ULP,
+            "pow({a:e}, {b:e}) is {found:e}, not {:e}: {error:.3} ulp",
+            truth.0
+        );
+        power = power.max(error);
+        let found = math::double::atan2(&mut DoubleScalar, a, b);
+        let truth = a.atan2(b);
+        let plain = a > 0.0
+            && b > 0.0
+            && truth.is_normal()
+            && a.is_normal()
+            && b.is_normal()
+            && b.is_finite()
+            && a / b < 1e200;
+        let truth = if plain && (1e-200..1e200).contains(&(a / b)) {
+            precise::angle(a, b)
+        } else {
+            precise::Dd::of(truth)
+        };
+        let error = precise::distance(found, truth) - if plain { 0.0 } else { 1.0 };
+        assert!(
+            error <= math::double::ATAN2_MAX_ULP,
+            "atan2({a:e}, {b:e}) is {found:e}, not {:e}: {error:.3} ulp",
+            truth.0
+        );
+        angle = angle.max(error);
+    }
+    println!("| pow | {power:.3} |\n| atan2 | {angle:.3} |");
+}
+
+#[test]
+fn expansions_for_f64_keep_their_promise() {
+    let mut failures = Vec::new();
+    for &function in Function::ALL {
+        let mut worst = (0.0, 0.0f64, 0.0f64);
+        for x in doubles() {
+            let found = function.expand_double(&mut DoubleScalar, x);
+            let error = precise::distance(found, precise::precisely(function, x));
+            if error > worst.0 {
+                worst = (error, x, found);
+            }
+        }
+        let (error, x, found) = worst;
+        println!("| {} | {} | {error:.3} | {x:e} |", function.name(), function.max_ulp_double());
+        if error > function.max_ulp_double() {
+            failures.push(format!(
+                "{}({x:e}) is {found:e}, not {:e}: {error:.3} ulp",
+                function.name(),
+                precise::precisely(function, x).0
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 fn check_pairs<K: Arithmetic<F = f32>>(function: Binary, mut k: K) {
@@ -150,8 +272,16 @@ fn the_documented_tables_state_every_promise() {
     let document = include_str!("../../../docs/accuracy.md");
     let one = Function::ALL.iter().map(|f| (f.name(), f.max_ulp()));
     let two = Binary::ALL.iter().map(|f| (f.name(), f.max_ulp()));
-    for (name, promised) in one.chain(two) {
-        let start = format!("| {name} | {promised} |");
+    let double = Function::ALL.iter().map(|f| (f.name(), f.max_ulp_double()));
+    let double_two = [("pow", math::double::POW_MAX_ULP), ("atan2", math::double::ATAN2_MAX_ULP)];
+    let of = |dtype: &'static str| move |(name, promised): (&'static str, f64)| (dtype, name, promised);
+    let single = one.chain(two).map(of("f32"));
+    for (dtype, name, promised) in single.chain(double.chain(double_two).map(of("f64"))) {
+        let start = if dtype == "f32" {
+            format!("| {name} | {promised} |")
+        } else {
+            format!("| {name} of f64 | {promised} |")
+        };
         assert!(
             document.lines().any(|line| line.starts_with(&start)),
             "docs/accuracy.md has no line {start}"

@@ -127,6 +127,11 @@ pub(super) fn floats(dtype: DType) -> Option<&'static FloatForms> {
     }
 }
 
+/// Those of lanes of 64 bits for f64, and of 32 for all others.
+pub(super) fn float_forms(dtype: DType) -> &'static FloatForms {
+    if dtype == DType::F64 { &DOUBLE } else { &SINGLE }
+}
+
 /// Those that work on lanes of 64 bits, or of 32.
 pub(super) fn bits(long: bool) -> &'static IntForms {
     if long { &LONG } else { &SHORT }

@@ -4,7 +4,9 @@
 //! it.
 
 use super::Lowering;
-use super::forms::computed;
+use super::arithmetic::FusedSign;
+use super::double::DoubleWriter;
+use super::forms::{computed, float_forms};
 use crate::asm::{
     CmpFloat, CmpInt, FloatPredicate, IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
 };
@@ -24,6 +26,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn expand_unary(&mut self, f: Function, x: V, dtype: DType, depth: usize) -> Result<V> {
         match computed(dtype) {
             DType::F32 => Ok(f.expand(&mut Writer { l: self, depth }, x)),
+            DType::F64 => Ok(f.expand_double(&mut DoubleWriter { l: self, depth }, x)),
             _ => Err(Unsupported::new(format!("{} of {dtype}", f.name()))),
         }
     }
@@ -37,6 +40,16 @@ impl<'k> Lowering<'k> {
         dtype: DType,
         depth: usize,
     ) -> Result<V> {
+        if computed(dtype) == DType::F64 {
+            let mut w = DoubleWriter { l: self, depth };
+            return match kind {
+                BinaryKind::Rem => Ok(math::double::rem(&mut w, a, b)),
+                BinaryKind::Mod => Ok(math::double::modulo(&mut w, a, b)),
+                BinaryKind::Pow => Ok(math::double::pow(&mut w, a, b)),
+                BinaryKind::Atan2 => Ok(math::double::atan2(&mut w, a, b)),
+                _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
+            };
+        }
         let mut w = Writer { l: self, depth };
         match (kind, computed(dtype)) {
             (BinaryKind::Rem | BinaryKind::Mod, DType::F32) => Ok(w.remainder(kind, a, b)),
@@ -127,8 +140,36 @@ impl Writer<'_, '_> {
         dst
     }
 
-    fn is_constant(&self, v: V) -> bool {
-        self.l.constants.contains(&v)
+    /// `±a·b ± c`. A constant stands last, where it may come from memory.
+    pub(super) fn fused_product(&mut self, dtype: DType, sign: FusedSign, a: V, b: V, c: V) -> V {
+        let [form_231, form_213] = float_forms(dtype).fused[sign as usize];
+        let is_constant = [a, b, c].map(|v| self.l.constants.contains(&v));
+        match is_constant {
+            [false, _, true] => self.fused(form_213, a, b, c),
+            [true, false, true] => self.fused(form_213, b, a, c),
+            [true, ..] => self.fused(form_231, c, b, a),
+            _ => self.fused(form_231, c, a, b),
+        }
+    }
+
+    /// Begins what is computed only where some lane needs it, and is `common` elsewhere: the register of both, and where it begins.
+    /// Outside of all loops, everything is computed.
+    pub(super) fn open_rare(&mut self, common: V) -> Option<(V, usize)> {
+        if self.depth == 0 {
+            return None;
+        }
+        let dst = self.l.fresh_like(common);
+        self.l.emit(self.depth, Op::Move { dst, src: common });
+        Some((dst, self.l.frames[self.depth].items.len()))
+    }
+
+    /// Ends it: where the condition holds, the result is `rare`.
+    pub(super) fn close_rare(&mut self, open: Option<(V, usize)>, condition: V, common: V, rare: V) -> V {
+        let Some((dst, start)) = open else { return self.blend(condition, rare, common) };
+        self.l.emit(self.depth, Op::MoveMasked { dst, src: rare, mask: condition });
+        let body = self.l.frames[self.depth].items.split_off(start);
+        self.l.frames[self.depth].items.push(Item::If { mask: condition, body });
+        dst
     }
 }
 
@@ -156,29 +197,13 @@ impl Arithmetic for Writer<'_, '_> {
         self.op3(Vec3::Divps, a, b)
     }
     fn fma(&mut self, a: V, b: V, c: V) -> V {
-        // A constant stands last, where it may come from memory.
-        match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
-            (false, _, true) => self.fused(Vec3::Fmadd213ps, a, b, c),
-            (true, false, true) => self.fused(Vec3::Fmadd213ps, b, a, c),
-            (true, ..) => self.fused(Vec3::Fmadd231ps, c, b, a),
-            _ => self.fused(Vec3::Fmadd231ps, c, a, b),
-        }
+        self.fused_product(DType::F32, FusedSign::Add, a, b, c)
     }
     fn fms(&mut self, a: V, b: V, c: V) -> V {
-        match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
-            (false, _, true) => self.fused(Vec3::Fmsub213ps, a, b, c),
-            (true, false, true) => self.fused(Vec3::Fmsub213ps, b, a, c),
-            (true, ..) => self.fused(Vec3::Fmsub231ps, c, b, a),
-            _ => self.fused(Vec3::Fmsub231ps, c, a, b),
-        }
+        self.fused_product(DType::F32, FusedSign::Sub, a, b, c)
     }
     fn fnma(&mut self, a: V, b: V, c: V) -> V {
-        match (self.is_constant(a), self.is_constant(b), self.is_constant(c)) {
-            (false, _, true) => self.fused(Vec3::Fnmadd213ps, a, b, c),
-            (true, false, true) => self.fused(Vec3::Fnmadd213ps, b, a, c),
-            (true, ..) => self.fused(Vec3::Fnmadd231ps, c, b, a),
-            _ => self.fused(Vec3::Fnmadd231ps, c, a, b),
-        }
+        self.fused_product(DType::F32, FusedSign::NegativeAdd, a, b, c)
     }
     fn sqrt(&mut self, a: V) -> V {
         self.op2(Vec2::Sqrtps, a)
@@ -340,17 +365,8 @@ impl Arithmetic for Writer<'_, '_> {
         self.fma(y, rest, q)
     }
     fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
-        if self.depth == 0 {
-            let rare = rare(self);
-            return self.blend(condition, rare, common);
-        }
-        let dst = self.l.fresh_like(common);
-        self.l.emit(self.depth, Op::Move { dst, src: common });
-        let start = self.l.frames[self.depth].items.len();
+        let open = self.open_rare(common);
         let value = rare(self);
-        self.l.emit(self.depth, Op::MoveMasked { dst, src: value, mask: condition });
-        let body = self.l.frames[self.depth].items.split_off(start);
-        self.l.frames[self.depth].items.push(Item::If { mask: condition, body });
-        dst
+        self.close_rare(open, condition, common, value)
     }
 }

@@ -9,7 +9,7 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`,
+//! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`, `double.rs`,
 //! `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks (`small.rs` of elements narrower than a lane), `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
 //! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
@@ -19,6 +19,7 @@ mod acc;
 mod arithmetic;
 mod cast;
 mod data;
+mod double;
 mod forms;
 mod hash;
 mod hoist;

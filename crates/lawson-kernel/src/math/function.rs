@@ -4,8 +4,8 @@ use super::*;
 use lawson_graph::op::UnaryKind;
 
 macro_rules! functions {
-    ($($(#[$doc:meta])* $variant:ident = $function:ident, $max_ulp:literal;)*) => {
-        /// A function of one f32 that has an expansion.
+    ($($(#[$doc:meta])* $variant:ident = $function:ident, $max_ulp:literal, $max_ulp_double:literal;)*) => {
+        /// A function of one float that has an expansion.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Function {
             $($(#[$doc])* $variant,)*
@@ -29,6 +29,21 @@ macro_rules! functions {
                 }
             }
 
+            /// The same of the expansion for f64.
+            pub fn max_ulp_double(self) -> f64 {
+                match self {
+                    $(Function::$variant => $max_ulp_double,)*
+                }
+            }
+
+            /// Expands the function of an f64.
+            #[inline]
+            pub fn expand_double<K: double::Double>(self, k: &mut K, x: K::F) -> K::F {
+                match self {
+                    $(Function::$variant => double::$function(k, x),)*
+                }
+            }
+
             /// Expands the function of `x`.
             #[inline]
             pub fn expand<K: Arithmetic>(self, k: &mut K, x: K::F) -> K::F {
@@ -42,47 +57,47 @@ macro_rules! functions {
 
 functions! {
     /// `1 / sqrt(x)`
-    Rsqrt = rsqrt, 1.5;
+    Rsqrt = rsqrt, 1.5, 1.5;
     /// `e^x`
-    Exp = exp, 1.0;
+    Exp = exp, 1.0, 1.5;
     /// `2^x`
-    Exp2 = exp2, 1.0;
+    Exp2 = exp2, 1.0, 1.5;
     /// `e^x - 1`
-    Expm1 = expm1, 2.0;
+    Expm1 = expm1, 2.0, 2.0;
     /// `1 / (1 + e^-x)`
-    Sigmoid = sigmoid, 2.5;
+    Sigmoid = sigmoid, 2.5, 2.5;
     /// The natural logarithm.
-    Log = log, 1.0;
+    Log = log, 1.0, 1.0;
     /// The logarithm to base 2.
-    Log2 = log2, 2.0;
+    Log2 = log2, 2.0, 2.0;
     /// `log(1 + x)`
-    Log1p = log1p, 1.5;
+    Log1p = log1p, 1.5, 1.5;
     /// The sine.
-    Sin = sin, 2.0;
+    Sin = sin, 2.0, 2.0;
     /// The cosine.
-    Cos = cos, 2.0;
+    Cos = cos, 2.0, 2.0;
     /// The tangent.
-    Tan = tan, 3.0;
+    Tan = tan, 3.0, 3.0;
     /// The inverse sine.
-    Asin = asin, 2.5;
+    Asin = asin, 2.5, 2.5;
     /// The inverse cosine.
-    Acos = acos, 1.5;
+    Acos = acos, 1.5, 1.5;
     /// The inverse tangent.
-    Atan = atan, 2.0;
+    Atan = atan, 2.0, 2.0;
     /// The hyperbolic sine.
-    Sinh = sinh, 2.0;
+    Sinh = sinh, 2.0, 2.5;
     /// The hyperbolic cosine.
-    Cosh = cosh, 1.5;
+    Cosh = cosh, 1.5, 1.5;
     /// The hyperbolic tangent.
-    Tanh = tanh, 1.5;
+    Tanh = tanh, 1.5, 3.0;
     /// The inverse hyperbolic sine.
-    Asinh = asinh, 2.0;
+    Asinh = asinh, 2.0, 2.0;
     /// The inverse hyperbolic cosine.
-    Acosh = acosh, 2.5;
+    Acosh = acosh, 2.5, 2.0;
     /// The inverse hyperbolic tangent.
-    Atanh = atanh, 2.5;
+    Atanh = atanh, 2.5, 2.0;
     /// The error function.
-    Erf = erf, 2.0;
+    Erf = erf, 2.0, 1.5;
 }
 
 impl Function {

@@ -1,4 +1,4 @@
-//! The functions of f32 that are no instruction, as *expansions*: written once over [`Arithmetic`], evaluated on numbers
+//! The functions of f32 (and, in [`double`], of f64) that are no instruction, as *expansions*: written once over [`Arithmetic`], evaluated on numbers
 //! by [`Scalar`] and turned into expressions of a kernel by the targets.
 //!
 //! What comes in is any f32: NaN gives NaN, zeros keep their sign where the function is odd, subnormals and infinities are
@@ -8,6 +8,7 @@
 //! Read [`Arithmetic`] first, then [`exp()`] as the simplest family; [`Function`] lists them all with their accuracy.
 
 mod arithmetic;
+pub mod double;
 mod erf;
 mod exp;
 mod function;

@@ -61,6 +61,7 @@ macro_rules! operations_with_constants {
 pub mod count;
 pub mod imitation;
 pub mod pairs;
+pub mod precise;
 pub mod reference;
 
 /// The distance of `found` from the true value, in units in the last place of f32 at the true value.

@@ -64,7 +64,7 @@ pub fn erf(x: f64) -> f64 {
 }
 
 /// `e^(-x²)/√π / (x + (1/2)/(x + (2/2)/(x + …)))` for `x >= 1.5`.
-fn erfc_fraction(x: f64) -> f64 {
+pub fn erfc_fraction(x: f64) -> f64 {
     if x > 30.0 {
         return 0.0;
     }
