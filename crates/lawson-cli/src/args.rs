@@ -190,7 +190,7 @@ pub struct ShowArgs {
     /// Print instead the machine code of each kernel, with its tree as comments.
     #[arg(long)]
     pub dump_asm: bool,
-    /// How kernels are run, for --plan and --kernels.
+    /// How kernels are run, for --plan, --kernels and --dump-asm.
     #[arg(long, value_enum, default_value_t = Isa::Avx512, value_name = "ISA")]
     pub isa: Isa,
 }
@@ -238,6 +238,8 @@ pub enum Target {
 pub enum Isa {
     /// As machine code with AVX-512.
     Avx512,
+    /// As machine code with AVX2, FMA and F16C.
+    Avx2,
     /// By the portable evaluator: on any machine, slowly.
     Portable,
 }
@@ -247,6 +249,7 @@ impl Isa {
     pub fn to_cpu(self) -> lawson::cpu::Isa {
         match self {
             Isa::Avx512 => lawson::cpu::Isa::Avx512,
+            Isa::Avx2 => lawson::cpu::Isa::Avx2,
             Isa::Portable => lawson::cpu::Isa::Portable,
         }
     }
@@ -266,8 +269,8 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
     /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
-    /// with AVX-512, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
-    /// convolutions and windows in f32, and of loops and branches around them. What has no machine code is left to the evaluator of
+    /// with AVX-512 or AVX2, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
+    /// convolutions and windows in f16, bf16, f32, f64, bool and integers of 8 to 64 bits, and of loops and branches around them. What has no machine code is left to the evaluator of
     /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
     #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
     pub target: Target,
@@ -359,6 +362,9 @@ pub struct BenchArgs {
     /// How long to run, for each number of threads.
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     pub seconds: f64,
+    /// How the CPU target runs kernels [default: the best that this machine has].
+    #[arg(long, value_enum, value_name = "ISA")]
+    pub isa: Option<Isa>,
     /// Time each kernel in its place too, and put what the cost model predicts beside it.
     #[arg(long)]
     pub kernels: bool,

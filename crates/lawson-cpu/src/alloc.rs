@@ -5,7 +5,7 @@
 //! counts eight times more with every loop around it; constants go to the pool and cost no store. What was put into
 //! memory is reported: a kernel whose accumulators do not fit is a mistake of its schedule.
 
-use crate::asm::Width;
+use crate::asm::{Level, Width};
 use crate::code::{Access, Class, Gen, Item, Loop, Op, Program, V};
 
 /// Where a virtual register lives.
@@ -64,6 +64,8 @@ pub struct Allocated {
     pub widths: Vec<Width>,
     /// How many lanes vectors have.
     pub lanes: u32,
+    /// Which instructions there are.
+    pub level: Level,
     /// How many bytes of stack are used.
     pub stack: u32,
     /// How many registers of each kind were put into memory: vectors (constants not counted), masks, general.
@@ -80,7 +82,14 @@ const GENERAL: [u8; 14] = [7, 6, 2, 1, 0, 8, 9, 10, 11, 3, 12, 13, 14, 15];
 /// General registers in which the entry's values arrive.
 pub const ENTRY: [u8; 4] = [7, 6, 2, 1];
 /// Registers for values that live in memory, when there are any: vectors, masks, general.
-pub const TEMPORARY: [[u8; 2]; 3] = [[30, 31], [6, 7], [14, 15]];
+pub fn temporary(level: Level, class: Class) -> [u8; 2] {
+    match (class, level) {
+        (Class::Vector, Level::Avx512) => [30, 31],
+        (Class::Vector, Level::Avx2) => [14, 15],
+        (Class::Mask, _) => [6, 7],
+        (Class::General, _) => [14, 15],
+    }
+}
 
 #[derive(Clone)]
 struct Interval {
@@ -121,7 +130,7 @@ fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
 }
 
 /// Gives every virtual register a place.
-pub fn allocate(program: Program) -> Allocated {
+pub fn allocate(program: Program, level: Level) -> Allocated {
     let mut lines = Vec::new();
     let mut loops = Vec::new();
     flatten(program.body, &mut lines, &mut loops);
@@ -132,19 +141,20 @@ pub fn allocate(program: Program) -> Allocated {
         locs: vec![Loc::None; program.classes.len()],
         widths: program.widths,
         lanes: program.lanes,
+        level,
         stack: HEAD,
         spilled: [0; 3],
         used: 0,
     };
     for (n, class) in [Class::Vector, Class::Mask, Class::General].into_iter().enumerate() {
         let all: Vec<u8> = match class {
-            Class::Vector => (0..32).collect(),
+            Class::Vector => (0..if level == Level::Avx512 { 32 } else { 16 }).collect(),
             Class::Mask => (1..8).collect(),
             Class::General => GENERAL.to_vec(),
         };
         let mine: Vec<&Interval> = intervals.iter().filter(|i| i.class == class).collect();
         if scan(&mine, &all, &program.entry, &mut out.locs) {
-            let fewer: Vec<u8> = all.into_iter().filter(|r| !TEMPORARY[n].contains(r)).collect();
+            let fewer: Vec<u8> = all.into_iter().filter(|r| !temporary(level, class).contains(r)).collect();
             scan(&mine, &fewer, &program.entry, &mut out.locs);
         }
         for i in mine {
@@ -161,7 +171,7 @@ pub fn allocate(program: Program) -> Allocated {
             }
         }
         if class == Class::General && out.spilled[n] > 0 {
-            TEMPORARY[n].iter().for_each(|r| out.used |= 1 << r);
+            temporary(level, class).iter().for_each(|r| out.used |= 1 << r);
         }
     }
     out

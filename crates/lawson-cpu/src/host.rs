@@ -57,8 +57,8 @@ fn cpu_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     })
 }
 
-/// What the emitted code needs and this machine has not, if anything.
-pub fn missing_feature() -> Option<&'static str> {
+/// What code for AVX-512 needs and this machine has not, if anything.
+pub fn missing_avx512() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {
         // Those of `asm::Level::Avx512`, and what masks are made with.
@@ -74,6 +74,28 @@ pub fn missing_feature() -> Option<&'static str> {
     }
     #[cfg(not(target_arch = "x86_64"))]
     Some("an x86-64 processor")
+}
+
+/// What code for AVX2 needs and this machine has not, if anything.
+pub fn missing_avx2() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let features = [
+            ("BMI1", std::arch::is_x86_feature_detected!("bmi1")),
+            ("BMI2", std::arch::is_x86_feature_detected!("bmi2")),
+            ("AVX2", std::arch::is_x86_feature_detected!("avx2")),
+            ("FMA", std::arch::is_x86_feature_detected!("fma")),
+            ("F16C", std::arch::is_x86_feature_detected!("f16c")),
+        ];
+        features.into_iter().find(|(_, there)| !there).map(|(name, _)| name)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Some("an x86-64 processor")
+}
+
+/// What this machine lacks to run machine code of any kind.
+pub fn missing_feature() -> Option<&'static str> {
+    missing_avx512().and_then(|_| missing_avx2())
 }
 
 fn bytes(text: &str) -> Option<i64> {

@@ -1,10 +1,12 @@
 //! A kernel as machine code: the stages of the emitter in order, and what is needed to call the result.
 
 use crate::alloc::allocate;
-use crate::asm::Code;
+use crate::asm::{Code, Level};
+use crate::avx2;
 use crate::code::Word;
 use crate::encode::encode;
 use crate::error::{Result, Unsupported};
+use crate::isa::Isa;
 use crate::lower::{Limit, lower};
 use lawson_graph::Dim;
 use lawson_kernel::Kernel;
@@ -36,15 +38,21 @@ pub struct Emitted {
     pub spilled: [u32; 3],
 }
 
-/// Emits a scheduled kernel.
-pub fn emit(kernel: &Kernel, listing: Listing) -> Result<Emitted> {
-    let program = lower(kernel, listing == Listing::On)?;
+/// Emits a scheduled kernel for processors of a kind, whether or not this is one.
+pub fn emit(kernel: &Kernel, isa: Isa, listing: Listing) -> Result<Emitted> {
+    let Some(level) = isa.level() else {
+        return Err(Unsupported::new("no code is made for the portable target"));
+    };
+    let mut program = lower(kernel, level, listing == Listing::On)?;
+    if level == Level::Avx2 {
+        program = avx2::rewrite(program)?;
+    }
     let words = program.words.clone();
     let scratch_bytes = program.scratch_bytes;
     let parallel = program.parallel.as_dim().cloned().unwrap_or(Dim::ONE);
     let limits = program.limits.clone();
     let entry = program.entry;
-    let allocated = allocate(program);
+    let allocated = allocate(program, level);
     let spilled = allocated.spilled;
     let code = encode(&allocated, &entry, listing == Listing::On)
         .map_err(|e| Unsupported::new(format!("code that cannot be assembled: {e}")))?;

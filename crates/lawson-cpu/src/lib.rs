@@ -7,6 +7,7 @@
 
 mod alloc;
 pub mod asm;
+mod avx2;
 mod code;
 pub mod constants;
 mod encode;

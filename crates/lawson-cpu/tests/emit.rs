@@ -5,7 +5,7 @@
 mod common;
 
 use common::call;
-use lawson_cpu::{Listing, emit};
+use lawson_cpu::{Isa, Listing, emit};
 use lawson_graph::DType::F32;
 use lawson_graph::op::BinaryKind;
 use lawson_graph::{Dim, Facts, Symbol};
@@ -65,7 +65,8 @@ fn check(m: usize, n: usize, k: usize, symbolic: bool, schedule: &str, panel: Op
     let md = if symbolic { Dim::symbol("M") } else { Dim::from(m as i64) };
     let mut t = matmul(md, n as i64, k as i64, panel.map(|p| p as i64));
     schedule.parse::<Schedule>().unwrap().apply(&mut t).unwrap();
-    let e = emit(&t, if std::env::var_os("ASM").is_some() { Listing::On } else { Listing::Off }).unwrap();
+    let e = emit(&t, Isa::Avx512, if std::env::var_os("ASM").is_some() { Listing::On } else { Listing::Off })
+        .unwrap();
     if let Some(text) = e.code.disassembly() {
         println!("{text}");
     }

@@ -6,8 +6,8 @@ mod common;
 #[path = "../../lawson-kernel/tests/support/mod.rs"]
 mod support;
 
-use common::call;
-use lawson_cpu::{Listing, emit};
+use common::{call, levels};
+use lawson_cpu::{Isa, Listing, emit};
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{for_each, store};
@@ -23,6 +23,7 @@ use support::ulp;
 
 /// `y[i] = f(x0[i], …)` by the default schedule, on the bytes of these inputs.
 fn run_bytes(
+    isa: Isa,
     dtype: DType,
     mut buffers: Vec<Vec<u8>>,
     value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId,
@@ -37,55 +38,62 @@ fn run_bytes(
     let loads: Vec<ExprId> = given.into_iter().map(|b| k.load(b, vec![i.into()])).collect();
     let value = value(&mut k, &loads);
     k.body = vec![for_each(i, n, vec![store(y, vec![i.into()], value)])];
-    choose(&mut k, &Machine::default(), &Freedom::default()).unwrap();
+    choose(&mut k, &isa.of(&Machine::default()), &Freedom::default()).unwrap();
     verify(&k).unwrap();
-    let code = emit(&k, Listing::Off).unwrap();
+    let code = emit(&k, isa, Listing::Off).unwrap();
     let (bytes, size) = (buffers[0].len(), dtype.bits() / 8);
     buffers.push(vec![0xA5; bytes]);
     call(&k, &code, &[(Symbol::new("N"), (bytes / size) as i64)], &mut buffers, 1);
     buffers.pop().unwrap()
 }
 
-fn run(inputs: &[Vec<f32>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId) -> Vec<f32> {
+fn run(isa: Isa, inputs: &[Vec<f32>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId) -> Vec<f32> {
     let bytes = |x: &Vec<f32>| x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    let y = run_bytes(DType::F32, inputs.iter().map(bytes).collect(), value);
+    let y = run_bytes(isa, DType::F32, inputs.iter().map(bytes).collect(), value);
     y.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-fn run_doubles(inputs: &[Vec<f64>], value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId) -> Vec<f64> {
+fn run_doubles(
+    isa: Isa,
+    inputs: &[Vec<f64>],
+    value: impl FnOnce(&mut Kernel, &[ExprId]) -> ExprId,
+) -> Vec<f64> {
     let bytes = |x: &Vec<f64>| x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    let y = run_bytes(DType::F64, inputs.iter().map(bytes).collect(), value);
+    let y = run_bytes(isa, DType::F64, inputs.iter().map(bytes).collect(), value);
     y.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
 #[test]
 fn functions_of_f64_keep_their_promise_in_machine_code() {
-    let strided = (0..1u64 << 63).step_by((1 << 50) + 77_317).map(f64::from_bits);
-    let usual = (0..8000).map(|n| (f64::from(n) + 0.618) / 100.0);
-    let ends = [0.0, f64::NAN, f64::INFINITY, f64::MAX, f64::from_bits(1), 1.0, 0.5];
-    let sorted: Vec<f64> = strided.chain(usual).chain(ends).flat_map(|x| [x, -x]).collect();
-    let mixed = (0..sorted.len()).step_by(16).map(|n| sorted[n * 7919 % sorted.len()]);
-    let x: Vec<f64> = sorted.iter().copied().chain(mixed).collect();
-    for (kind, function) in UnaryKind::ALL.iter().filter_map(|k| Some((*k, Function::of(*k)?))) {
-        let y = run_doubles(std::slice::from_ref(&x), |k, v| k.unary(kind, v[0]));
-        for (x, y) in x.iter().zip(&y) {
-            let error = precise::distance(*y, precise::precisely(function, *x));
-            assert!(
-                error <= function.max_ulp_double(),
-                "{}({x:e}) is {y:e}: {error:.3} ulp",
-                function.name()
-            );
+    for isa in levels() {
+        let strided = (0..1u64 << 63).step_by((1 << 50) + 77_317).map(f64::from_bits);
+        let usual = (0..8000).map(|n| (f64::from(n) + 0.618) / 100.0);
+        let ends = [0.0, f64::NAN, f64::INFINITY, f64::MAX, f64::from_bits(1), 1.0, 0.5];
+        let sorted: Vec<f64> = strided.chain(usual).chain(ends).flat_map(|x| [x, -x]).collect();
+        let mixed = (0..sorted.len()).step_by(16).map(|n| sorted[n * 7919 % sorted.len()]);
+        let x: Vec<f64> = sorted.iter().copied().chain(mixed).collect();
+        for (kind, function) in UnaryKind::ALL.iter().filter_map(|k| Some((*k, Function::of(*k)?))) {
+            let y = run_doubles(isa, std::slice::from_ref(&x), |k, v| k.unary(kind, v[0]));
+            for (x, y) in x.iter().zip(&y) {
+                let error = precise::distance(*y, precise::precisely(function, *x));
+                assert!(
+                    error <= function.max_ulp_double(),
+                    "{}({x:e}) is {y:e}: {error:.3} ulp",
+                    function.name()
+                );
+            }
         }
-    }
-    let (a, b): (Vec<f64>, Vec<f64>) = x.iter().zip(x.iter().rev()).map(|(a, b)| (*a, b / 64.0)).unzip();
-    let powers = run_doubles(&[a.clone(), b.clone()], |k, v| k.binary(BinaryKind::Pow, v[0], v[1]));
-    let angles = run_doubles(&[a.clone(), b.clone()], |k, v| k.binary(BinaryKind::Atan2, v[0], v[1]));
-    for (((a, b), power), angle) in a.iter().zip(&b).zip(powers).zip(angles) {
-        // The library's own results are within a unit.
-        let wrong = precise::distance(power, precise::Dd::of(a.powf(*b))) - 1.0;
-        assert!(wrong <= math::double::POW_MAX_ULP, "pow({a:e}, {b:e}) is {power:e}: {wrong:.3} ulp");
-        let wrong = precise::distance(angle, precise::Dd::of(a.atan2(*b))) - 1.0;
-        assert!(wrong <= math::double::ATAN2_MAX_ULP, "atan2({a:e}, {b:e}) is {angle:e}: {wrong:.3} ulp");
+        let (a, b): (Vec<f64>, Vec<f64>) = x.iter().zip(x.iter().rev()).map(|(a, b)| (*a, b / 64.0)).unzip();
+        let powers = run_doubles(isa, &[a.clone(), b.clone()], |k, v| k.binary(BinaryKind::Pow, v[0], v[1]));
+        let angles =
+            run_doubles(isa, &[a.clone(), b.clone()], |k, v| k.binary(BinaryKind::Atan2, v[0], v[1]));
+        for (((a, b), power), angle) in a.iter().zip(&b).zip(powers).zip(angles) {
+            // The library's own results are within a unit.
+            let wrong = precise::distance(power, precise::Dd::of(a.powf(*b))) - 1.0;
+            assert!(wrong <= math::double::POW_MAX_ULP, "pow({a:e}, {b:e}) is {power:e}: {wrong:.3} ulp");
+            let wrong = precise::distance(angle, precise::Dd::of(a.atan2(*b))) - 1.0;
+            assert!(wrong <= math::double::ATAN2_MAX_ULP, "atan2({a:e}, {b:e}) is {angle:e}: {wrong:.3} ulp");
+        }
     }
 }
 
@@ -102,34 +110,38 @@ fn sample() -> Vec<f32> {
 
 #[test]
 fn functions_keep_their_promise_in_machine_code() {
-    let x = sample();
-    for (kind, function) in UnaryKind::ALL.iter().filter_map(|k| Some((*k, Function::of(*k)?))) {
-        let y = run(std::slice::from_ref(&x), |k, v| k.unary(kind, v[0]));
-        let worst = x.iter().zip(&y).map(|(x, y)| (ulp(*y, reference(function, *x)), x, y));
-        let (error, x, y) = worst.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
-        println!("{}: {error:.3} ulp", function.name());
-        let promised = function.max_ulp();
-        assert!(
-            error <= promised,
-            "{}({x:e}) is {y:e}: {error:.3} ulp, promised {promised}",
-            function.name()
-        );
+    for isa in levels() {
+        let x = sample();
+        for (kind, function) in UnaryKind::ALL.iter().filter_map(|k| Some((*k, Function::of(*k)?))) {
+            let y = run(isa, std::slice::from_ref(&x), |k, v| k.unary(kind, v[0]));
+            let worst = x.iter().zip(&y).map(|(x, y)| (ulp(*y, reference(function, *x)), x, y));
+            let (error, x, y) = worst.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+            println!("{}: {error:.3} ulp", function.name());
+            let promised = function.max_ulp();
+            assert!(
+                error <= promised,
+                "{}({x:e}) is {y:e}: {error:.3} ulp, promised {promised}",
+                function.name()
+            );
+        }
     }
 }
 
 #[test]
 fn functions_of_two_keep_their_promise_in_machine_code() {
-    for (kind, function) in [(BinaryKind::Pow, Binary::Pow), (BinaryKind::Atan2, Binary::Atan2)] {
-        let (a, b): (Vec<f32>, Vec<f32>) = grid().chain(Pairs::new(function, 3).take(1_000_000)).unzip();
-        let y = run(&[a.clone(), b.clone()], |k, v| k.binary(kind, v[0], v[1]));
-        for ((a, b), y) in a.iter().zip(&b).zip(&y) {
-            let error = ulp(*y, function.reference(*a, *b));
-            assert!(
-                error <= function.max_ulp(),
-                "{}({a:e}, {b:e}) is {y:e}, not {:e}: {error:.3} ulp",
-                function.name(),
-                function.reference(*a, *b)
-            );
+    for isa in levels() {
+        for (kind, function) in [(BinaryKind::Pow, Binary::Pow), (BinaryKind::Atan2, Binary::Atan2)] {
+            let (a, b): (Vec<f32>, Vec<f32>) = grid().chain(Pairs::new(function, 3).take(1_000_000)).unzip();
+            let y = run(isa, &[a.clone(), b.clone()], |k, v| k.binary(kind, v[0], v[1]));
+            for ((a, b), y) in a.iter().zip(&b).zip(&y) {
+                let error = ulp(*y, function.reference(*a, *b));
+                assert!(
+                    error <= function.max_ulp(),
+                    "{}({a:e}, {b:e}) is {y:e}, not {:e}: {error:.3} ulp",
+                    function.name(),
+                    function.reference(*a, *b)
+                );
+            }
         }
     }
 }

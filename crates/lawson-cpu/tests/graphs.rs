@@ -17,11 +17,12 @@ fn run(
     inputs: &[Value],
     bindings: &Bindings,
     threads: usize,
+    isa: Isa,
 ) -> lawson_graph::Result<Vec<Value>> {
-    let plan = compile(graph, &Machine::default())?;
+    let plan = compile(graph, &isa.of(&Machine::default()))?;
     let team = Team::new(threads).unwrap();
     let executable =
-        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), Isa::Avx512, &team)?);
+        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), isa, &team)?);
     let mut instance = executable.instance(bindings, &team)?;
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {
@@ -53,16 +54,18 @@ fn check_with(text: &str, at: &[(&str, i64)], elements: Elements) {
     let plan = compile(&graph, &Machine::default()).unwrap();
     println!("{} steps, {} kernels", plan.steps.len(), plan.kernels.len());
     let oracle = interp::run_bounded(&graph, &inputs, &interp::Options::default()).unwrap();
-    let mut first: Option<Vec<Value>> = None;
-    for threads in [1, 2, 3] {
-        let results = run(&graph, &inputs, &bindings, threads).unwrap();
-        for (expected, actual) in oracle.iter().zip(&results) {
-            let found = interp::compare(expected, actual, 4.0);
-            assert!(found.ok(), "{found}");
-        }
-        match &first {
-            None => first = Some(results),
-            Some(f) => assert!(*f == results, "{threads} threads give other bits"),
+    for isa in [Isa::Avx512, Isa::Avx2].into_iter().filter(|isa| isa.missing().is_none()) {
+        let mut first: Option<Vec<Value>> = None;
+        for threads in [1, 2, 3] {
+            let results = run(&graph, &inputs, &bindings, threads, isa).unwrap();
+            for (expected, actual) in oracle.iter().zip(&results) {
+                let found = interp::compare(expected, actual, 4.0);
+                assert!(found.ok(), "{isa}: {found}");
+            }
+            match &first {
+                None => first = Some(results),
+                Some(f) => assert!(*f == results, "{threads} threads give other bits"),
+            }
         }
     }
 }
@@ -159,7 +162,7 @@ fn instructions(text: &str) -> String {
     let graph = lawson_opt::Pipeline::standard().run(&Graph::parse(text).unwrap()).unwrap();
     let plan = compile(&graph, &Machine::default()).unwrap();
     let [kernel] = plan.kernels.as_slice() else { panic!("{} kernels", plan.kernels.len()) };
-    emit(kernel, Listing::On).unwrap().code.disassembly().unwrap().to_string()
+    emit(kernel, Isa::Avx512, Listing::On).unwrap().code.disassembly().unwrap().to_string()
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{call, each_seed};
+use common::{call, each_seed, levels};
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
 use lawson_cpu::{Isa, Listing, emit};
@@ -74,24 +74,32 @@ fn a_kernel_a_node() {
     each_seed(400, |seed| {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         let Some(case) = with_kernels(graph).and_then(|g| case(g, seed)) else { return Ok(()) };
-        let results =
-            run_steps(&case.graph, &case.inputs, &interp::Options::default(), |lowered, params, buffers| {
-                let mut kernel = lowered.kernel.clone();
-                let choice = choose(&mut kernel, &Machine::default(), &Freedom::default())?;
-                verify(&kernel).inspect_err(|_| println!("seed {seed}:\n{}\n{kernel}", choice.schedule))?;
-                match emit(&kernel, Listing::Off) {
-                    Ok(code) => {
-                        emitted += 1;
-                        call(&kernel, &code, params, buffers, 1 + (seed % 3) as i64);
+        levels().try_for_each(|isa| {
+            let results = run_steps(
+                &case.graph,
+                &case.inputs,
+                &interp::Options::default(),
+                |lowered, params, buffers| {
+                    let mut kernel = lowered.kernel.clone();
+                    let choice = choose(&mut kernel, &isa.of(&Machine::default()), &Freedom::default())?;
+                    verify(&kernel)
+                        .inspect_err(|_| println!("seed {seed}:\n{}\n{kernel}", choice.schedule))?;
+                    match emit(&kernel, isa, Listing::Off) {
+                        Ok(code) => {
+                            emitted += 1;
+                            call(&kernel, &code, params, buffers, 1 + (seed % 3) as i64);
+                        }
+                        Err(_) => {
+                            evaluated += 1;
+                            eval::run(&kernel, params, buffers, &eval::Options::default())?;
+                        }
                     }
-                    Err(_) => {
-                        evaluated += 1;
-                        eval::run(&kernel, params, buffers, &eval::Options::default())?;
-                    }
-                }
-                Ok(())
-            });
-        case.compare(&results.map_err(|e| format!("{e}\n{}", case.graph))?)
+                    Ok(())
+                },
+            );
+            case.compare(&results.map_err(|e| format!("{e}\n{}", case.graph))?)
+                .map_err(|e| format!("{isa}: {e}"))
+        })
     });
     println!("{emitted} kernels as machine code, {evaluated} by the evaluator");
     assert!(emitted > 2 * evaluated);
@@ -110,15 +118,15 @@ fn tell_kernels(graph: &Graph) {
 }
 
 /// Runs a graph as a plan.
-fn run(case: &Case, threads: usize) -> Result<Vec<Value>, Error> {
-    run_plan(case, compile(&case.graph, &Machine::default())?, threads)
+fn run(case: &Case, threads: usize, isa: Isa) -> Result<Vec<Value>, Error> {
+    run_plan(case, compile(&case.graph, &isa.of(&Machine::default()))?, threads, isa)
 }
 
-fn run_plan(case: &Case, plan: Plan, threads: usize) -> Result<Vec<Value>, Error> {
+fn run_plan(case: &Case, plan: Plan, threads: usize, isa: Isa) -> Result<Vec<Value>, Error> {
     let graph = &case.graph;
     let team = Team::new(threads).unwrap();
     let executable =
-        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), Isa::Avx512, &team)?);
+        Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), isa, &team)?);
     let mut instance = executable.instance(&case.bindings, &team)?;
     let mut outputs: Vec<(HostTensor, Vec<u8>)> = Vec::new();
     for o in graph.outputs() {
@@ -139,19 +147,21 @@ fn whole_graphs_at_any_number_of_threads() {
     each_seed(300, |seed| {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();
         let Some(case) = with_kernels(graph).and_then(|g| case(g, seed)) else { return Ok(()) };
-        let mut first: Option<Vec<Value>> = None;
-        for threads in [1, 2, 3] {
-            let results = match run(&case, threads) {
-                Ok(results) => results,
-                Err(e) => {
-                    tell_kernels(&case.graph);
-                    return Err(format!("{e}\n{}", case.graph));
+        for isa in levels() {
+            let mut first: Option<Vec<Value>> = None;
+            for threads in [1, 2, 3] {
+                let results = match run(&case, threads, isa) {
+                    Ok(results) => results,
+                    Err(e) => {
+                        tell_kernels(&case.graph);
+                        return Err(format!("{e}\n{}", case.graph));
+                    }
+                };
+                case.compare(&results).map_err(|e| format!("{isa}: {e}"))?;
+                let same = first.get_or_insert_with(|| results.clone()) == &results;
+                if !same {
+                    return Err(format!("{threads} threads give other bits\n{}", case.graph));
                 }
-            };
-            case.compare(&results)?;
-            let same = first.get_or_insert_with(|| results.clone()) == &results;
-            if !same {
-                return Err(format!("{threads} threads give other bits\n{}", case.graph));
             }
         }
         ran += 1;
@@ -179,7 +189,7 @@ fn values_may_lie_in_any_order() {
             moved += 1;
         }
         let plan = compile_in(&case.graph, &orders, &Machine::default(), &mut |_| {});
-        let results = plan.and_then(|plan| run_plan(&case, plan, 2));
+        let results = plan.and_then(|plan| run_plan(&case, plan, 2, Isa::Avx512));
         case.compare(&results.map_err(|e| format!("{e}\n{}", case.graph))?)
     });
     println!("{moved} values were moved");

@@ -7,8 +7,8 @@
 
 mod common;
 
-use common::{call, each_seed};
-use lawson_cpu::{Listing, emit};
+use common::{call, each_seed, levels};
+use lawson_cpu::{Isa, Listing, emit};
 use lawson_graph::random::Rng;
 use lawson_graph::{DType, Graph, Symbol};
 use lawson_kernel::layout::Orders;
@@ -247,7 +247,7 @@ fn block(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
     Some(vec![Directive::Split { axis: around, factor: rng.between(1, 40), tail: Tail::Auto }, blocked(at)])
 }
 
-fn draw(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
+fn draw(rng: &mut Rng, kernel: &Kernel, lanes: u32) -> Option<Vec<Directive>> {
     let all = loops(kernel);
     let axis = rng.pick(&all)?.0.clone();
     let buffer = kernel.buffers[rng.below(kernel.buffers.len())].name.clone();
@@ -264,7 +264,7 @@ fn draw(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
     Some(match rng.below(16) {
         0..=2 => vec![
             Directive::Split { axis: axis.clone(), factor: 16, tail },
-            Directive::Execute { axis: inner(&axis), kind: Kind::Vector(16) },
+            Directive::Execute { axis: inner(&axis), kind: Kind::Vector(lanes) },
         ],
         3..=4 => {
             let factor = rng.between(1, 6);
@@ -282,7 +282,7 @@ fn draw(rng: &mut Rng, kernel: &Kernel) -> Option<Vec<Directive>> {
             vec![Directive::Reorder { axes }]
         }
         8 => {
-            let kinds = [Kind::Jam, Kind::Unroll, Kind::Vector(16), Kind::Parallel, Kind::Parallel];
+            let kinds = [Kind::Jam, Kind::Unroll, Kind::Vector(lanes), Kind::Parallel, Kind::Parallel];
             vec![Directive::Execute { axis, kind: kinds[rng.below(5)] }]
         }
         9 => vec![Directive::Execute { axis: all[0].0.clone(), kind: Kind::Parallel }],
@@ -334,13 +334,14 @@ fn same(kernel: &Kernel, a: &[Vec<u8>], b: &[Vec<u8>], exact: bool) -> bool {
             })
 }
 
-fn check(natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 5]) -> Result<(), String> {
+fn check(isa: Isa, natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 5]) -> Result<(), String> {
     let mut kernel = natural.clone();
+    let lanes = isa.of(&Machine::default()).lanes_for(natural) as u32;
     let mut schedule = Schedule::default();
     for turn in 0..2 + rng.below(12) {
         // Sums are blocked before other directives make that impossible.
         let early = if turn == 0 && rng.one_in(3) { block(rng, &kernel) } else { None };
-        let Some(more) = early.or_else(|| draw(rng, &kernel)) else { break };
+        let Some(more) = early.or_else(|| draw(rng, &kernel, lanes)) else { break };
         let mut changed = kernel.clone();
         if Schedule(more.clone()).apply(&mut changed).is_ok() && verify(&changed).is_ok() {
             kernel = changed;
@@ -348,7 +349,7 @@ fn check(natural: &Kernel, exact: bool, rng: &mut Rng, done: &mut [u64; 5]) -> R
         }
     }
     let told = |what: String| format!("{what}\n{schedule}\n{kernel}");
-    let code = match emit(&kernel, Listing::Off) {
+    let code = match emit(&kernel, isa, Listing::Off) {
         Ok(code) => code,
         Err(e) => {
             done[1] += 1;
@@ -402,7 +403,7 @@ fn any_legal_schedule_computes_the_same() {
     each_seed(900, |seed| {
         let mut rng = Rng::new(seed);
         let (kernel, exact) = &kernels[seed as usize % kernels.len()];
-        check(kernel, *exact, &mut rng, &mut done)
+        levels().try_for_each(|isa| check(isa, kernel, *exact, &mut rng, &mut done))
     });
     let [emitted, refused, spilled, runs, blocked] = done;
     println!(

@@ -15,6 +15,8 @@ pub struct Machine {
     pub lane_bytes: i64,
     /// Vector registers.
     pub registers: i64,
+    /// Whether integers of 64 bits may be pairs of registers in kernels of narrower numbers.
+    pub pairs: bool,
     /// Bytes of first-level data cache of a core.
     pub l1: i64,
     /// Bytes of second-level cache of a core.
@@ -86,9 +88,15 @@ pub enum Home {
 }
 
 impl Machine {
+    /// The same machine with vectors of half the width, half as many of them, and nothing that AVX-512 adds.
+    pub fn with_avx2(&self) -> Machine {
+        Machine { lanes: self.lanes / 2, registers: self.registers / 2, pairs: false, ..self.clone() }
+    }
+
     /// How many lanes a kernel's vectors have: half as many where it computes with 64 bits, so that each fills its lane of one register.
     pub fn lanes_for(&self, kernel: &Kernel) -> i64 {
-        if kernel.computes_wide() { self.lanes / 2 } else { self.lanes }
+        let wide = kernel.computes_wide() || !self.pairs && kernel.has_wide();
+        if wide { self.lanes / 2 } else { self.lanes }
     }
 
     /// The machine as schedules of a kernel see it.
@@ -157,6 +165,7 @@ impl Default for Machine {
             lanes: 16,
             lane_bytes: 4,
             registers: 32,
+            pairs: true,
             l1: 32 << 10,
             l2: 1 << 20,
             l3: 16 << 20,

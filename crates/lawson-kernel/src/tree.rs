@@ -258,6 +258,11 @@ impl Kernel {
             || self.exprs.iter().any(loads) && dtypes().all(|d| matches!(d, DType::I64 | DType::Bool))
     }
 
+    /// Whether numbers of 64 bits occur.
+    pub fn has_wide(&self) -> bool {
+        (0..self.exprs.len()).any(|n| self.dtype(ExprId(n as u32)).bits() == 64)
+    }
+
     /// The kernel with the bounds of their buffers among the conditions of all guarded loads; `None` if they are there already.
     /// Where every element that is read lies in its buffer, it means the same.
     pub fn with_checked_loads(&self) -> Option<Kernel> {

@@ -4,7 +4,7 @@
 use super::run::{operators_json, print_symbols, symbols_json};
 use super::steps::{self, Steps};
 use super::{passes, time};
-use crate::args::{BenchArgs, Target};
+use crate::args::{BenchArgs, Isa, Target};
 use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
 use crate::{input, load};
@@ -57,8 +57,12 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         Target::Reference => lawson::Target::Reference,
         Target::Cpu => lawson::Target::Cpu,
     };
-    let options =
-        CompileOptions { target, passes: passes(&args.passes)?, team: teams.first().cloned(), isa: None };
+    let options = CompileOptions {
+        target,
+        passes: passes(&args.passes)?,
+        team: teams.first().cloned(),
+        isa: args.isa.map(Isa::to_cpu),
+    };
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();

@@ -27,7 +27,7 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         };
     }
     let code: Vec<std::result::Result<Emitted, Unsupported>> =
-        plan.kernels.iter().map(|k| emit(k, Listing::On)).collect();
+        plan.kernels.iter().map(|k| emit(k, args.isa.to_cpu(), Listing::On)).collect();
     if reporter.json {
         let mut report = json!({});
         if args.plan {

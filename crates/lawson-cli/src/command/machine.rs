@@ -57,7 +57,7 @@ fn measure(
 ) -> Result<Rates> {
     use indicatif::{ProgressBar, ProgressStyle};
     use lawson::machine::{Effort, STAGES, measure};
-    if let Some(feature) = lawson::cpu::missing_feature() {
+    if let Some(feature) = lawson::cpu::Isa::Avx512.missing() {
         return Err(Error::new(Code::NotLowered, format!("measuring needs {feature}, which is not there")));
     }
     let effort = if args.quick { Effort::Quick } else { Effort::Full };

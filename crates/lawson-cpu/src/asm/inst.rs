@@ -6,8 +6,8 @@
 
 use super::operand::{Gpr, GprSrc, Label, Mask, Masking, Mem, RegImm, Rm, VecDst, VecSrc, Vreg, Vsib, Width};
 use super::vecop::{
-    BlendVar, BroadcastGpr, CmpFloat, CmpInt, Gather, GprFromVec, MaskMovStore, MaskToVec, Scatter, Vec2,
-    Vec2Imm, Vec3, Vec3Imm, VecFromGpr, VecShift, VecStore, VecStoreImm, VecTest, VecToMask,
+    BlendVar, BroadcastGpr, CmpFloat, CmpInt, Gather, GprFromVec, LaneBits, MaskMovStore, MaskToVec, Scatter,
+    Vec2, Vec2Imm, Vec3, Vec3Imm, VecFromGpr, VecShift, VecStore, VecStoreImm, VecTest, VecToMask,
 };
 
 /// The size of an integer operation. 32-bit results clear the upper half of their register.
@@ -254,6 +254,7 @@ pub enum Inst {
     VecToMask { op: VecToMask, width: Width, dst: Mask, src: Vreg },
     VecFromGpr { op: VecFromGpr, dst: Vreg, src: Gpr },
     GprFromVec { op: GprFromVec, dst: Gpr, src: Vreg },
+    LaneBits { op: LaneBits, width: Width, dst: Gpr, src: Vreg },
 
     MaskOp { op: MaskOp, size: MaskSize, dst: Mask, a: Mask, b: Mask },
     MaskNot { size: MaskSize, dst: Mask, src: Mask },

@@ -33,7 +33,7 @@ pub use operand::{
 };
 pub use pool::ConstData;
 pub use vecop::{
-    BlendVar, BroadcastGpr, CmpFloat, CmpInt, Gather, GprFromVec, MaskMovStore, MaskToVec, Scatter, Vec2,
-    Vec2Imm, Vec3, Vec3Imm, VecFromGpr, VecShift, VecStore, VecStoreImm, VecTest, VecToMask,
+    BlendVar, BroadcastGpr, CmpFloat, CmpInt, Gather, GprFromVec, LaneBits, MaskMovStore, MaskToVec, Scatter,
+    Vec2, Vec2Imm, Vec3, Vec3Imm, VecFromGpr, VecShift, VecStore, VecStoreImm, VecTest, VecToMask,
 };
 pub use vector::Level;

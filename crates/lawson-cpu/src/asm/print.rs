@@ -135,6 +135,9 @@ impl Display for At {
             Inst::VecFromGpr { op, dst, src } => {
                 write!(f, "{} {}, {}", op.spec().name, V(dst, Width::X128), R(src, beside_vec(op.spec())))
             }
+            Inst::LaneBits { op, width, dst, src } => {
+                write!(f, "{} {}, {}", op.spec().name, R(dst, Size::D32), V(src, width))
+            }
             Inst::GprFromVec { op, dst, src } => {
                 write!(f, "{} {}, {}", op.spec().name, R(dst, beside_vec(op.spec())), V(src, Width::X128))
             }

@@ -142,6 +142,10 @@ pub(super) fn encode(inst: &Inst, level: Level, out: &mut Bytes) -> Result<bool,
             let (width, rm, masking) = (Width::X128, Operand::Reg(within(src.0, 16)?), Masking::NONE);
             (op.spec(), Fields { width, reg: dst.0, vvvv: 0, rm, broadcast: false, masking, imm: None })
         }
+        Inst::LaneBits { op, width, dst, src } => {
+            let (reg, rm, masking) = (within(dst.0, 16)?, Operand::Reg(src.0), Masking::NONE);
+            (op.spec(), Fields { width, reg, vvvv: 0, rm, broadcast: false, masking, imm: None })
+        }
         Inst::GprFromVec { op, dst, src } => {
             let (width, rm, masking) = (Width::X128, Operand::Reg(within(dst.0, 16)?), Masking::NONE);
             (op.spec(), Fields { width, reg: src.0, vvvv: 0, rm, broadcast: false, masking, imm: None })

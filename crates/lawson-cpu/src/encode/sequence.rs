@@ -1,13 +1,12 @@
 //! Operations that are several instructions: they work on fixed registers, which are saved on the stack around them.
 
 use super::{Encoder, SAVE, VECTORS, stack};
-use crate::alloc::TEMPORARY;
 use crate::asm::{
-    Alu, Base, BitCount, Cond, Extend, Gather, Gpr, GprFromVec, GprSrc, Inst, Mask, MaskOp, MaskSize,
-    Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Size, Unary, Vec2, Vec3, VecSrc, VecStore,
-    Vreg, Vsib,
+    Alu, Base, BitCount, Cond, Count, Extend, Gather, Gpr, GprFromVec, GprSrc, Inst, Level, Mask, MaskOp,
+    MaskSize, Masking, Mem, MemSize, Plain, RegImm, Rm, Scale, Scatter, Shift, Size, Unary, Vec2, Vec3,
+    VecSrc, VecStore, Vreg, Vsib,
 };
-use crate::code::{Addr, Gen, V};
+use crate::code::{Addr, Class, Gen, V};
 
 /// The mask register of gathers and scatters.
 const TAKEN: Mask = Mask(7);
@@ -18,7 +17,12 @@ fn lane_of(vector: i64, lane: Gpr) -> Mem {
 }
 
 fn size_of(bytes: u8) -> MemSize {
-    if bytes == 1 { MemSize::B8 } else { MemSize::W16 }
+    match bytes {
+        1 => MemSize::B8,
+        2 => MemSize::W16,
+        4 => MemSize::D32,
+        _ => MemSize::Q64,
+    }
 }
 
 impl Encoder<'_> {
@@ -39,6 +43,9 @@ impl Encoder<'_> {
     }
 
     pub(super) fn gather(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
+        if self.code.level == Level::Avx2 {
+            return self.gather_each(dst, base, index, mask);
+        }
         let (at, disp, restore) = self.one_base(base);
         let index = self.vector(index, 0);
         // The instruction must not write what it reads: the index outlives the operation.
@@ -58,6 +65,10 @@ impl Encoder<'_> {
     }
 
     pub(super) fn scatter(&mut self, base: Addr, index: V, src: V, mask: Option<V>) {
+        if self.code.level == Level::Avx2 {
+            let bytes = self.lane(src) as u8;
+            return self.scatter_small(bytes, base, index, src, mask);
+        }
         let (at, disp, restore) = self.one_base(base);
         let index = self.vector(index, 0);
         let s = self.vector(src, 1);
@@ -72,37 +83,63 @@ impl Encoder<'_> {
         self.restore(restore);
     }
 
+    /// Lanes outside the mask are 0 with masks of AVX-512, and anything without.
     pub(super) fn gather_small(&mut self, extend: Extend, dst: V, base: Addr, index: V, mask: Option<V>) {
-        let mask = mask.map(|m| self.mask(m, 1));
         let bytes = if matches!(extend, Extend::Zx8 | Extend::Sx8) { 1 } else { 2 };
         self.each_lane(base, index, mask, bytes, |e, lane, at, element| {
             e.push(Inst::LoadExtend { extend, size: Size::D32, dst: at, src: Rm::Mem(element) });
             e.push(Inst::Store { size: MemSize::D32, dst: lane_of(VECTORS[0], lane), src: at });
         });
+        let masking = match mask {
+            Some(m) if self.code.level == Level::Avx512 => Masking::zero(self.mask(m, 1)),
+            _ => Masking::NONE,
+        };
         let target = self.vector_to(dst);
-        let masking = mask.map_or(Masking::NONE, Masking::zero);
         let src = VecSrc::Mem(stack(VECTORS[0]));
         self.push(Inst::Vec2 { op: Vec2::Movups, width: self.width(dst), dst: target, src, masking });
         self.vector_written(dst, target);
     }
 
+    /// Whole lanes, one after another.
+    fn gather_each(&mut self, dst: V, base: Addr, index: V, mask: Option<V>) {
+        let wide = self.is_wide(dst);
+        let bytes = self.lane(dst) as u8;
+        self.each_lane(base, index, mask, bytes, |e, lane, at, element| match wide {
+            true => {
+                e.push(Inst::load(at, element));
+                e.push(Inst::store(stack(VECTORS[1]).index(lane, Scale::S8), at));
+            }
+            false => {
+                e.push(Inst::Load { size: Size::D32, dst: at, src: element });
+                e.push(Inst::Store { size: MemSize::D32, dst: lane_of(VECTORS[0], lane), src: at });
+            }
+        });
+        let target = self.vector_to(dst);
+        let from = stack(VECTORS[usize::from(wide)]);
+        self.push(Inst::vec2(Vec2::Movups, self.width(dst), target, from));
+        self.vector_written(dst, target);
+    }
+
     pub(super) fn scatter_small(&mut self, bytes: u8, base: Addr, index: V, src: V, mask: Option<V>) {
-        let mask = mask.map(|m| self.mask(m, 1));
         let (src, width) = (self.vector(src, 1), self.width(src));
         self.push(Inst::vec_store(VecStore::Movups, width, stack(VECTORS[1]), src));
         self.each_lane(base, index, mask, bytes, |e, lane, _, element| {
-            e.push(Inst::Load { size: Size::D32, dst: lane, src: lane_of(VECTORS[1], lane) });
+            if bytes == 8 {
+                e.push(Inst::load(lane, stack(VECTORS[1]).index(lane, Scale::S8)));
+            } else {
+                e.push(Inst::Load { size: Size::D32, dst: lane, src: lane_of(VECTORS[1], lane) });
+            }
             e.push(Inst::Store { size: size_of(bytes), dst: element, src: lane });
         });
     }
 
-    /// Elements of one or two bytes have neither gathers nor scatters: this goes from lane to lane. `write` is given the registers of the lane's number and
+    /// Elements of one or two bytes have neither gathers nor scatters, nor have others without AVX-512: this goes from lane to lane. `write` is given the registers of the lane's number and
     /// of its index, both of which it may change, and the address of its element; the indices are in the first vector.
     fn each_lane(
         &mut self,
         base: Addr,
         index: V,
-        mask: Option<Mask>,
+        mask: Option<V>,
         bytes: u8,
         write: impl FnOnce(&mut Self, Gpr, Gpr, Mem),
     ) {
@@ -117,7 +154,9 @@ impl Encoder<'_> {
         }
         match mask {
             None => self.push(Inst::MovImm { dst: bits, imm: (1 << self.code.lanes) - 1 }),
-            Some(src) => {
+            Some(mask) if self.code.level == Level::Avx2 => self.lane_bits(bits, mask, 1),
+            Some(mask) => {
+                let src = self.mask(mask, 1);
                 let size = if self.code.lanes == 16 { MaskSize::W16 } else { MaskSize::B8 };
                 self.push(Inst::GprFromMask { size, dst: bits, src });
             }
@@ -129,8 +168,13 @@ impl Encoder<'_> {
         self.push(Inst::BitCount { op: BitCount::Tzcnt, size: Size::Q64, dst: lane, src: Rm::Gpr(bits) });
         let src = Rm::Mem(lane_of(VECTORS[0], lane));
         self.push(Inst::LoadExtend { extend: Extend::Sx32, size: Size::Q64, dst: at, src });
-        if bytes == 2 {
-            self.push(Inst::alu(Alu::Add, at, at));
+        match bytes {
+            1 => {}
+            2 => self.push(Inst::alu(Alu::Add, at, at)),
+            _ => {
+                let count = Count::Imm(bytes.trailing_zeros() as u8);
+                self.push(Inst::Shift { op: Shift::Shl, size: Size::Q64, dst: at, count });
+            }
         }
         if let Some(i) = i {
             self.push(Inst::alu(Alu::Add, at, i));
@@ -241,7 +285,7 @@ impl Encoder<'_> {
             // A constant too large for an instruction is there already.
             GprSrc::Mem(m) if m == stack(SAVE[2]) => {}
             GprSrc::Mem(m) => {
-                let r = Gpr(TEMPORARY[2][1]);
+                let r = Gpr(self.temporary(Class::General)[1]);
                 self.push(Inst::load(r, m));
                 self.push(Inst::store(stack(SAVE[2]), r));
             }

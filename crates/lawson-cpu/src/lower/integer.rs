@@ -8,7 +8,7 @@
 use super::Lowering;
 use super::forms::{self, IntForms, computed, is_long};
 use super::math::Writer;
-use crate::asm::{IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm};
+use crate::asm::{IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm};
 use crate::code::{Class, Op, Src, V};
 use lawson_graph::DType;
 use lawson_graph::op::BinaryKind;
@@ -165,9 +165,13 @@ impl Writer<'_, '_> {
         if self.l.native {
             return low;
         }
-        let upper = operands.map(|v| self.op3_imm(Vec3Imm::Shuff32x4, v, v, 0b01_00_11_10));
+        let (swap, join) = match self.l.level {
+            Level::Avx512 => ((Vec3Imm::Shuff32x4, 0b01_00_11_10), Vec3Imm::Insertf64x4),
+            Level::Avx2 => ((Vec3Imm::Shuff32x4, 0b01), Vec3Imm::Insertf32x4),
+        };
+        let upper = operands.map(|v| self.op3_imm(swap.0, v, v, swap.1));
         let high = compute(self, upper);
-        self.op3_imm(Vec3Imm::Insertf64x4, low, high, 1)
+        self.op3_imm(join, low, high, 1)
     }
 
     /// Goes on with a power, and the base to the next power of two, by these bits of the exponent.

@@ -5,6 +5,7 @@
 //! chains of several points are merged, an operation of each in turn, as many of them as the registers hold.
 
 use super::Lowering;
+use crate::asm::Level;
 use crate::code::{Access, Class, Item, Op, V};
 use crate::error::Result;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 const LEAST: usize = 6;
 /// More chains at once than this fill no more units.
 const MOST: usize = 4;
-/// Vector registers that chains may fill. Some more than there are: most of a chain's values at its widest point are the ones that are
+/// Vector registers that chains may fill, of AVX-512; with AVX2 half as many. Some more than there are: most of a chain's values at its widest point are the ones that are
 /// read again last, and waiting in memory costs these little.
 const REGISTERS: usize = 36;
 
@@ -58,7 +59,8 @@ impl Lowering<'_> {
             let vectors = c.reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector);
             shared.extend(vectors.filter(|v| !self.constants.contains(v)));
         }
-        (REGISTERS.saturating_sub(shared.len()) / own).clamp(1, MOST)
+        let registers = if self.level == Level::Avx2 { REGISTERS / 2 } else { REGISTERS };
+        (registers.saturating_sub(shared.len()) / own).clamp(1, MOST)
     }
 }
 

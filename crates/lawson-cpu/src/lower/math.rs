@@ -5,16 +5,18 @@
 
 use super::Lowering;
 use super::arithmetic::FusedSign;
-use super::double::DoubleWriter;
+use super::double::{DoubleWriter, PlainDoubleWriter};
 use super::forms::{computed, float_forms};
+use super::single::PlainWriter;
 use crate::asm::{
-    CmpFloat, CmpInt, FloatPredicate, IntPredicate, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
+    CmpFloat, CmpInt, FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
 };
 use crate::code::{Class, Item, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::BinaryKind;
-use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
+use lawson_kernel::math::double::Double;
+use lawson_kernel::math::{self, Arithmetic, Function};
 
 /// Writes operations at one depth.
 pub(super) struct Writer<'l, 'k> {
@@ -24,8 +26,11 @@ pub(super) struct Writer<'l, 'k> {
 
 impl<'k> Lowering<'k> {
     pub(super) fn expand_unary(&mut self, f: Function, x: V, dtype: DType, depth: usize) -> Result<V> {
+        let plain = self.level == Level::Avx2;
         match computed(dtype) {
+            DType::F32 if plain => Ok(f.expand(&mut PlainWriter { l: self, depth }, x)),
             DType::F32 => Ok(f.expand(&mut Writer { l: self, depth }, x)),
+            DType::F64 if plain => Ok(f.expand_double(&mut PlainDoubleWriter { l: self, depth }, x)),
             DType::F64 => Ok(f.expand_double(&mut DoubleWriter { l: self, depth }, x)),
             _ => Err(Unsupported::new(format!("{} of {dtype}", f.name()))),
         }
@@ -40,23 +45,35 @@ impl<'k> Lowering<'k> {
         dtype: DType,
         depth: usize,
     ) -> Result<V> {
-        if computed(dtype) == DType::F64 {
-            let mut w = DoubleWriter { l: self, depth };
-            return match kind {
-                BinaryKind::Rem => Ok(math::double::rem(&mut w, a, b)),
-                BinaryKind::Mod => Ok(math::double::modulo(&mut w, a, b)),
-                BinaryKind::Pow => Ok(math::double::pow(&mut w, a, b)),
-                BinaryKind::Atan2 => Ok(math::double::atan2(&mut w, a, b)),
-                _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
-            };
+        match (computed(dtype), self.level) {
+            (DType::F64, Level::Avx512) => double_binary(kind, &mut DoubleWriter { l: self, depth }, a, b),
+            (DType::F64, Level::Avx2) => double_binary(kind, &mut PlainDoubleWriter { l: self, depth }, a, b),
+            (DType::F32, _) if matches!(kind, BinaryKind::Rem | BinaryKind::Mod) => {
+                Some(Writer { l: self, depth }.remainder(kind, a, b))
+            }
+            (DType::F32, Level::Avx512) => single_binary(kind, &mut Writer { l: self, depth }, a, b),
+            (DType::F32, Level::Avx2) => single_binary(kind, &mut PlainWriter { l: self, depth }, a, b),
+            _ => None,
         }
-        let mut w = Writer { l: self, depth };
-        match (kind, computed(dtype)) {
-            (BinaryKind::Rem | BinaryKind::Mod, DType::F32) => Ok(w.remainder(kind, a, b)),
-            (BinaryKind::Pow, DType::F32) => Ok(math::pow(&mut w, a, b)),
-            (BinaryKind::Atan2, DType::F32) => Ok(math::atan2(&mut w, a, b)),
-            _ => Err(Unsupported::new(format!("{} of {dtype}", kind.name()))),
-        }
+        .ok_or_else(|| Unsupported::new(format!("{} of {dtype}", kind.name())))
+    }
+}
+
+fn single_binary<K: Arithmetic>(kind: BinaryKind, k: &mut K, a: K::F, b: K::F) -> Option<K::F> {
+    match kind {
+        BinaryKind::Pow => Some(math::pow(k, a, b)),
+        BinaryKind::Atan2 => Some(math::atan2(k, a, b)),
+        _ => None,
+    }
+}
+
+fn double_binary<K: Double>(kind: BinaryKind, k: &mut K, a: K::F, b: K::F) -> Option<K::F> {
+    match kind {
+        BinaryKind::Rem => Some(math::double::rem(k, a, b)),
+        BinaryKind::Mod => Some(math::double::modulo(k, a, b)),
+        BinaryKind::Pow => Some(math::double::pow(k, a, b)),
+        BinaryKind::Atan2 => Some(math::double::atan2(k, a, b)),
+        _ => None,
     }
 }
 
@@ -103,7 +120,7 @@ impl Writer<'_, '_> {
     }
 
     /// `dst` from the bits of itself, a and b by a truth table.
-    fn ternary(&mut self, start: V, a: V, b: V, table: u8) -> V {
+    pub(super) fn ternary(&mut self, start: V, a: V, b: V, table: u8) -> V {
         let dst = self.l.fresh_like(start);
         self.l.emit(self.depth, Op::Move { dst, src: start });
         self.l.emit(self.depth, Op::UpdateImm { op: Vec3Imm::Pternlogd, dst, a, b: Src::Reg(b), imm: table });
@@ -170,203 +187,5 @@ impl Writer<'_, '_> {
         let body = self.l.frames[self.depth].items.split_off(start);
         self.l.frames[self.depth].items.push(Item::If { mask: condition, body });
         dst
-    }
-}
-
-impl Arithmetic for Writer<'_, '_> {
-    type F = V;
-    type I = V;
-    type B = V;
-
-    fn f(&mut self, c: f32) -> V {
-        self.l.bits(c.to_bits())
-    }
-    fn i(&mut self, c: i32) -> V {
-        self.l.bits(c as u32)
-    }
-    fn add(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Addps, a, b)
-    }
-    fn sub(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Subps, a, b)
-    }
-    fn mul(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Mulps, a, b)
-    }
-    fn div(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Divps, a, b)
-    }
-    fn fma(&mut self, a: V, b: V, c: V) -> V {
-        self.fused_product(DType::F32, FusedSign::Add, a, b, c)
-    }
-    fn fms(&mut self, a: V, b: V, c: V) -> V {
-        self.fused_product(DType::F32, FusedSign::Sub, a, b, c)
-    }
-    fn fnma(&mut self, a: V, b: V, c: V) -> V {
-        self.fused_product(DType::F32, FusedSign::NegativeAdd, a, b, c)
-    }
-    fn sqrt(&mut self, a: V) -> V {
-        self.op2(Vec2::Sqrtps, a)
-    }
-    fn neg(&mut self, a: V) -> V {
-        let sign = self.l.bits(0x8000_0000);
-        self.op3(Vec3::Pxord, a, sign)
-    }
-    fn abs(&mut self, a: V) -> V {
-        let rest = self.l.bits(0x7FFF_FFFF);
-        self.op3(Vec3::Pandd, a, rest)
-    }
-    fn min(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Minps, a, b)
-    }
-    fn max(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Maxps, a, b)
-    }
-    fn round_even(&mut self, a: V) -> V {
-        self.op2_imm(Vec2Imm::Rndscaleps, a, 8)
-    }
-    fn lt(&mut self, a: V, b: V) -> V {
-        self.cmp(a, b, FloatPredicate::LtOq)
-    }
-    fn le(&mut self, a: V, b: V) -> V {
-        self.cmp(a, b, FloatPredicate::LeOq)
-    }
-    fn eq(&mut self, a: V, b: V) -> V {
-        self.cmp(a, b, FloatPredicate::EqOq)
-    }
-    fn is_nan(&mut self, a: V) -> V {
-        self.cmp(a, a, FloatPredicate::UnordQ)
-    }
-    fn select(&mut self, c: V, a: V, b: V) -> V {
-        self.blend(c, a, b)
-    }
-    fn i_add(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Paddd, a, b)
-    }
-    fn i_sub(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Psubd, a, b)
-    }
-    fn i_and(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Pandd, a, b)
-    }
-    fn i_or(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Pord, a, b)
-    }
-    fn i_xor(&mut self, a: V, b: V) -> V {
-        self.op3(Vec3::Pxord, a, b)
-    }
-    fn i_shl(&mut self, a: V, by: u32) -> V {
-        self.shift(VecShift::Pslld, a, by)
-    }
-    fn i_shr(&mut self, a: V, by: u32) -> V {
-        self.shift(VecShift::Psrld, a, by)
-    }
-    fn i_sar(&mut self, a: V, by: u32) -> V {
-        self.shift(VecShift::Psrad, a, by)
-    }
-    fn i_lt(&mut self, a: V, b: V) -> V {
-        self.cmp_int(a, b, IntPredicate::Lt)
-    }
-    fn i_eq(&mut self, a: V, b: V) -> V {
-        self.cmp_int(a, b, IntPredicate::Eq)
-    }
-    fn i_select(&mut self, c: V, a: V, b: V) -> V {
-        self.blend(c, a, b)
-    }
-    fn to_int(&mut self, a: V) -> V {
-        self.op2(Vec2::Cvtps2dq, a)
-    }
-    fn to_float(&mut self, a: V) -> V {
-        self.op2(Vec2::Cvtdq2ps, a)
-    }
-    fn bits(&mut self, a: V) -> V {
-        a
-    }
-    fn of_bits(&mut self, a: V) -> V {
-        a
-    }
-    fn lookup(&mut self, index: V, table: &[f32; TABLE]) -> V {
-        let mut lanes = [0u32; 16];
-        for (n, lane) in lanes.iter_mut().enumerate() {
-            *lane = table[n % TABLE].to_bits();
-        }
-        let table = self.l.table(lanes);
-        self.op3(Vec3::Permps, index, table)
-    }
-    fn and(&mut self, a: V, b: V) -> V {
-        self.mask2(MaskOp::And, a, b)
-    }
-    fn or(&mut self, a: V, b: V) -> V {
-        self.mask2(MaskOp::Or, a, b)
-    }
-    fn not(&mut self, a: V) -> V {
-        let dst = self.l.fresh(Class::Mask);
-        self.l.emit(self.depth, Op::MaskNot { dst, src: a });
-        dst
-    }
-    // Truth tables count the bits of (start, a, b) as 4, 2, 1.
-    fn copy_sign(&mut self, magnitude: V, sign: V) -> V {
-        let mask = self.l.bits(0x8000_0000);
-        // mask ? sign : magnitude, with start = magnitude, a = sign, b = mask
-        self.ternary(magnitude, sign, mask, 0b1101_1000)
-    }
-    fn or_sign(&mut self, magnitude: V, sign: V) -> V {
-        let mask = self.l.bits(0x8000_0000);
-        // magnitude | (sign & mask)
-        self.ternary(magnitude, sign, mask, 0b1111_1000)
-    }
-    fn flip_sign(&mut self, x: V, sign: V) -> V {
-        let mask = self.l.bits(0x8000_0000);
-        // x ^ (sign & mask)
-        self.ternary(x, sign, mask, 0b0111_1000)
-    }
-    fn nearest(&mut self, a: V, b: V) -> (V, V) {
-        let magic = self.l.bits(12_582_912f32.to_bits());
-        let held = self.fma(a, b, magic);
-        let whole = self.op3(Vec3::Subps, held, magic);
-        (whole, held)
-    }
-    fn nearest_sixteenth(&mut self, a: V, b: V) -> (V, V) {
-        let magic = self.l.bits(786_432f32.to_bits());
-        let held = self.fma(a, b, magic);
-        let whole = self.op3(Vec3::Subps, held, magic);
-        (whole, held)
-    }
-    fn scale_down(&mut self, x: V, n: (V, V)) -> V {
-        // The instruction rounds down by itself.
-        self.scale(x, n)
-    }
-    fn power_of_two(&mut self, n: (V, V)) -> V {
-        let one = self.l.bits(1f32.to_bits());
-        self.op3(Vec3::Scalefps, one, n.0)
-    }
-    fn scale(&mut self, x: V, n: (V, V)) -> V {
-        self.op3(Vec3::Scalefps, x, n.0)
-    }
-    fn split(&mut self, x: V) -> (V, V) {
-        // The mantissa in [3/4, 3/2), without its sign.
-        let m = self.op2_imm(Vec2Imm::Getmantps, x, 0b0111);
-        let (ex, em) = (self.op2(Vec2::Getexpps, x), self.op2(Vec2::Getexpps, m));
-        let e = self.op3(Vec3::Subps, ex, em);
-        // The exponent of a negative number is that of its magnitude; here it must be NaN.
-        let zero = self.l.bits(0);
-        let negative = self.cmp(x, zero, FloatPredicate::LtOq);
-        let nan = self.l.bits(f32::NAN.to_bits());
-        let e = self.blend(negative, nan, e);
-        (m, e)
-    }
-    fn reciprocal_estimate(&mut self, b: V) -> V {
-        self.op2(Vec2::Rcp14ps, b)
-    }
-    fn quotient(&mut self, a: V, b: V) -> V {
-        let y = self.op2(Vec2::Rcp14ps, b);
-        let q = self.mul(a, y);
-        let rest = self.fnma(b, q, a);
-        self.fma(y, rest, q)
-    }
-    fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
-        let open = self.open_rare(common);
-        let value = rare(self);
-        self.close_rare(open, condition, common, value)
     }
 }

@@ -3,7 +3,7 @@
 use super::forms::{computed, is_long};
 use super::hash::{Hash128, Key, mix_atom, mix_dim, mix_index};
 use super::{Lowering, small};
-use crate::asm::{Bmi, CmpInt, Hint, IntPredicate, MaskOp};
+use crate::asm::{self, Bmi, CmpInt, Hint, IntPredicate, MaskOp};
 use crate::code::{Addr, Class, Gen, Op, Shape, Src, Two, V, Word};
 use crate::error::{Result, Unsupported};
 use lawson_graph::{DType, Dim};
@@ -336,6 +336,9 @@ impl<'k> Lowering<'k> {
             return Ok(dst);
         }
         match (dtype, &place.stride) {
+            (DType::I64, _) if self.level == asm::Level::Avx2 => {
+                Err(Unsupported::new("i64 in lanes of 32 bits"))
+            }
             (DType::I64, Stride::One) => self.load_wide_row(addr, mask, depth),
             (DType::I64, stride) => {
                 let places = self.places_of_halves(stride)?;

@@ -9,8 +9,8 @@
 //! jammed axis is made once for all its points, and one that does not depend on the innermost loop stands before it: together,
 //! unroll-and-jam plus this *is* the register-tiled microkernel of a matrix product or a convolution.
 //!
-//! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`, `double.rs`,
-//! `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks (`small.rs` of elements narrower than a lane), `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
+//! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`, `single.rs`,
+//! `double.rs`, `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks (`small.rs` of elements narrower than a lane), `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
 //! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
 //! machine gives them.
@@ -30,30 +30,29 @@ mod limits;
 mod math;
 mod memory;
 mod nan;
+mod registers;
 mod remainder;
 mod scalar;
+mod single;
 mod small;
 mod value;
 mod wide;
 
-use crate::asm::Width;
+use crate::asm::{self, Width};
 use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
-use forms::is_long;
 use hash::{Key, KeyMap};
 use hoist::{Depends, Outside, stored};
-use lawson_graph::{DType, Dim};
+use lawson_graph::Dim;
 use lawson_kernel::{
     AccId, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Level, Node, Role, Scope, Store, Truth,
 };
 pub use limits::Limit;
 use limits::Reach;
+use registers::{lanes_of, vector_bytes};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-
-/// Bytes of a vector.
-const VECTOR: i64 = 64;
 
 /// A loop that is being written, or the function's body (the first).
 #[derive(Default)]
@@ -90,6 +89,7 @@ pub(crate) struct Lowering<'k> {
     scope: Scope<'k>,
     classes: Vec<Class>,
     widths: Vec<Width>,
+    level: asm::Level,
     /// How many lanes vectors have.
     lanes: i64,
     /// Whether lanes have 64 bits for what needs them; if not, integers of 64 bits are pairs of registers.
@@ -133,15 +133,16 @@ pub(crate) struct Lowering<'k> {
 }
 
 /// The code of a kernel. With `listing`, it carries the tree as comments.
-pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
-    let lanes = lanes_of(kernel)?;
+pub(crate) fn lower(kernel: &Kernel, level: asm::Level, listing: bool) -> Result<Program> {
+    let lanes = lanes_of(kernel, level)?;
     let mut l = Lowering {
         k: kernel,
         scope: Scope::new(kernel),
         classes: Vec::new(),
         widths: Vec::new(),
+        level,
         lanes,
-        native: lanes * 8 <= VECTOR,
+        native: lanes * 8 <= vector_bytes(level),
         frames: vec![Frame::default()],
         fixed: vec![None; kernel.axes.len()],
         dynamic: vec![None; kernel.axes.len()],
@@ -187,59 +188,7 @@ pub(crate) fn lower(kernel: &Kernel, listing: bool) -> Result<Program> {
     })
 }
 
-/// How many lanes a kernel's vectors have: as many as its vector loops say, and half of what fits if lanes have 64 bits.
-fn lanes_of(kernel: &Kernel) -> Result<i64> {
-    let (wide, most) = (kernel.computes_wide(), VECTOR / 4);
-    let mut said: Vec<i64> = Vec::new();
-    kernel.visit(&mut |n| {
-        if let Node::For(For { kind: Kind::Vector(w), .. }) = n
-            && !said.contains(&i64::from(*w))
-        {
-            said.push(i64::from(*w));
-        }
-    });
-    match said[..] {
-        [] => Ok(if wide { most / 2 } else { most }),
-        [lanes] if lanes == most / 2 || lanes == most && !wide => Ok(lanes),
-        [lanes] => Err(Unsupported::new(format!("vectors of {lanes} lanes"))),
-        _ => Err(Unsupported::new("vector loops of several widths")),
-    }
-}
-
 impl<'k> Lowering<'k> {
-    /// A register; vectors have lanes of 32 bits.
-    fn fresh(&mut self, class: Class) -> V {
-        self.fresh_wide(class, 4)
-    }
-
-    /// A vector with lanes of 64 bits; where they do not fit, as many as do.
-    fn fresh_long(&mut self) -> V {
-        self.fresh_wide(Class::Vector, 8)
-    }
-
-    fn fresh_wide(&mut self, class: Class, bytes: i64) -> V {
-        self.classes.push(class);
-        self.widths.push(Width::holding((self.lanes * bytes) as usize));
-        V(self.classes.len() as u32 - 1)
-    }
-
-    /// A register for numbers of a dtype.
-    fn fresh_of(&mut self, dtype: DType) -> V {
-        match dtype {
-            DType::Bool => self.fresh(Class::Mask),
-            _ if self.native && is_long(dtype) => self.fresh_long(),
-            _ => self.fresh(Class::Vector),
-        }
-    }
-
-    /// A register of the same kind.
-    fn fresh_like(&mut self, v: V) -> V {
-        let (class, width) = (self.classes[v.0 as usize], self.widths[v.0 as usize]);
-        self.classes.push(class);
-        self.widths.push(width);
-        V(self.classes.len() as u32 - 1)
-    }
-
     /// The frame that is being written.
     fn here(&self) -> usize {
         self.frames.len() - 1

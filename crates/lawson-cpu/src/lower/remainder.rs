@@ -66,10 +66,11 @@ impl Writer<'_, '_> {
         if n == 0 {
             return y;
         }
-        // The power is made of an integer: constants have 32 bits.
-        let n = self.i(n);
-        let n = self.widened(Vec2::Cvtdq2pd, n);
-        self.op3(Vec3::Scalefpd, y, n)
+        // The upper half of the power: constants have 32 bits.
+        let power = self.i((1023 + n) << 20);
+        let power = self.widened(Vec2::Pmovzxdq, power);
+        let power = self.shift(VecShift::Psllq, power, 32);
+        self.op3(Vec3::Mulpd, y, power)
     }
 
     /// A remainder of a division by `b`, moved by `b` if its sign is another; a zero takes the sign of `b`.

@@ -205,7 +205,7 @@ impl<'k> Lowering<'k> {
         self.kept_constant(key, |l| {
             let dst = l.fresh(Class::Vector);
             // However many lanes there are, a table is a whole register.
-            l.widths[dst.0 as usize] = Width::Z512;
+            l.widths[dst.0 as usize] = Width::holding(super::vector_bytes(l.level) as usize);
             l.emit(0, Op::Table { dst, lanes });
             dst
         })

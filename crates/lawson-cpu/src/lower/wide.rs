@@ -212,7 +212,7 @@ impl<'k> Lowering<'k> {
     /// Whether a component of an accumulator's state may leave 32 bits.
     pub(super) fn has_wide_state(&self, acc: AccId, component: usize, body: &[Node]) -> bool {
         let a = self.k.acc(acc);
-        if a.state[component].dtype != DType::I64 {
+        if a.state[component].dtype != DType::I64 || self.native {
             return false;
         }
         let fits = |v: i64| i32::try_from(v).is_ok();

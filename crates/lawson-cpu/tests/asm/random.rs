@@ -213,6 +213,7 @@ pub fn vector_forms() -> Vec<(String, Fill)> {
     });
     each!(MaskToVec, |op, r, width, level| Inst::MaskToVec { op, width, dst: r.vreg(level), src: r.mask() });
     each!(VecToMask, |op, r, width, level| Inst::VecToMask { op, width, dst: r.mask(), src: r.vreg(level) });
+    each!(LaneBits, |op, r, width, level| Inst::LaneBits { op, width, dst: r.gpr(), src: r.vreg(level) });
     each!(VecFromGpr, |op, r, _width, level| Inst::VecFromGpr { op, dst: r.vreg(level), src: r.gpr() });
     each!(GprFromVec, |op, r, _width, level| Inst::GprFromVec { op, dst: r.gpr(), src: r.vreg(level) });
     forms

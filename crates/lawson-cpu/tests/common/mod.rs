@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use lawson_cpu::exec::CodeBuilder;
-use lawson_cpu::{Emitted, Listing, Word, emit};
+use lawson_cpu::{Emitted, Isa, Listing, Word, emit};
 use lawson_graph::Symbol;
 use lawson_kernel::verify::verify;
 use lawson_kernel::{Kernel, Node, Store, StoreHint, eval};
@@ -103,14 +103,20 @@ pub fn call(
     }
 }
 
+/// The kinds of machine code that this machine runs.
+pub fn levels() -> impl Iterator<Item = Isa> {
+    [Isa::Avx512, Isa::Avx2].into_iter().filter(|isa| isa.missing().is_none())
+}
+
 /// What a verified kernel leaves in its buffers, as machine code and by the evaluator.
 pub fn machine_and_evaluator(
+    isa: Isa,
     kernel: &Kernel,
     params: &[(Symbol, i64)],
     buffers: &[Vec<u8>],
 ) -> [Vec<Vec<u8>>; 2] {
     verify(kernel).unwrap();
-    let code = emit(kernel, Listing::Off).unwrap();
+    let code = emit(kernel, isa, Listing::Off).unwrap();
     let (mut machine, mut evaluator) = (buffers.to_vec(), buffers.to_vec());
     call(kernel, &code, params, &mut machine, 2);
     eval::run(kernel, params, &mut evaluator, &eval::Options::default()).unwrap();

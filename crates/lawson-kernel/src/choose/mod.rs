@@ -286,7 +286,7 @@ impl<'k> Chooser<'k> {
 
     /// Whether elements lie in memory as they do in the lanes of the kernel's vectors, so that lanes can also lie apart.
     fn is_plain(&self, dtype: DType) -> bool {
-        dtype.bits() == 32 || dtype.bits() == 64 && self.kernel.computes_wide()
+        dtype.bits() == 32 || dtype.bits() == 64 && self.machine.lane_bytes == 8
     }
 
     /// Whether stores to a buffer are best made past the caches: what one of them writes would fill half of the last one or more,

@@ -35,7 +35,7 @@ pub fn plan(graph: &Graph) -> Result<(Graph, Plan)> {
 /// The same, for kernels that are run in this way.
 pub fn plan_for(graph: &Graph, isa: Isa) -> Result<(Graph, Plan)> {
     let make = |graph: &Graph, _: &mut CompileTimes| {
-        let mut plan = lawson_kernel::compile::compile(graph, &machine())?;
+        let mut plan = lawson_kernel::compile::compile(graph, &isa.of(&machine()))?;
         leave_to_evaluator(&mut plan, isa);
         Ok(plan)
     };

@@ -127,7 +127,7 @@ impl Unpacked {
 
     /// The code of a graph as it is.
     pub(crate) fn new(graph: &Graph, isa: Isa, times: &mut CompileTimes) -> Result<Unpacked> {
-        let machine = lawson_cpu::host::machine();
+        let machine = isa.of(&lawson_cpu::host::machine());
         let mut lap = Instant::now();
         let plan = compile_watched(graph, &machine, &mut |stage| {
             let now = Instant::now();

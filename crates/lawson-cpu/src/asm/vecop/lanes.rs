@@ -109,6 +109,14 @@ ops! {
 }
 
 ops! {
+    /// The sign bits of the lanes to a general register.
+    pub enum LaneBits {
+        Movmskps "vmovmskps" => (NP, M0F, W0, 0x50, Vector).only_vex().register().unmaskable(),
+        Movmskpd "vmovmskpd" => (P66, M0F, W0, 0x50, Vector).only_vex().register().unmaskable(),
+    }
+}
+
+ops! {
     /// A general register to the lowest lane, others zero.
     pub enum VecFromGpr {
         Movd "vmovd" => (P66, M0F, W0, 0x6E, Fixed(4)).vex(W0).widths(Only128).register().unmaskable(),

@@ -38,7 +38,7 @@ mod unary;
 
 pub use binary::{Vec3, Vec3Imm};
 pub use lanes::{
-    BlendVar, BroadcastGpr, CmpFloat, CmpInt, Gather, GprFromVec, MaskMovStore, MaskToVec, Scatter,
+    BlendVar, BroadcastGpr, CmpFloat, CmpInt, Gather, GprFromVec, LaneBits, MaskMovStore, MaskToVec, Scatter,
     VecFromGpr, VecTest, VecToMask,
 };
 pub use unary::{Vec2, Vec2Imm, VecShift, VecStore, VecStoreImm};

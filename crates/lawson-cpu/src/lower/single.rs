@@ -1,0 +1,250 @@
+//! Functions of f32 that are no instruction: the operations that the kernel level's expansions are written in.
+//!
+//! [`Writer`] has an instruction of AVX-512 for every hook that there is one for; [`PlainWriter`], for AVX2, has their portable forms.
+
+use super::Lowering;
+use super::arithmetic::FusedSign;
+use super::math::Writer;
+use crate::asm::{FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
+use crate::code::{Class, Op, Src, V};
+use lawson_graph::DType;
+use lawson_kernel::math::{Arithmetic, TABLE};
+
+/// Writes operations at one depth, without what AVX-512 has for hooks.
+pub(super) struct PlainWriter<'l, 'k> {
+    pub(super) l: &'l mut Lowering<'k>,
+    pub(super) depth: usize,
+}
+
+impl<'k> PlainWriter<'_, 'k> {
+    fn w(&mut self) -> Writer<'_, 'k> {
+        Writer { l: self.l, depth: self.depth }
+    }
+}
+
+impl<'k> Writer<'_, 'k> {
+    fn w(&mut self) -> Writer<'_, 'k> {
+        Writer { l: self.l, depth: self.depth }
+    }
+
+    /// The entry of a table at the low four bits of each lane.
+    fn lookup_single(&mut self, index: V, table: &[f32; TABLE]) -> V {
+        let part = |from: usize, len: usize| std::array::from_fn(|n| table[from + n % len].to_bits());
+        if self.l.level == Level::Avx512 {
+            let table = self.l.table(part(0, TABLE));
+            return self.op3(Vec3::Permps, index, table);
+        }
+        let [low, high] = [0, TABLE / 2].map(|from| self.l.table(part(from, TABLE / 2)));
+        let (low, high) = (self.op3(Vec3::Permps, index, low), self.op3(Vec3::Permps, index, high));
+        // The fourth bit becomes the sign, by which the machine selects.
+        let select = self.shift(VecShift::Pslld, index, 28);
+        let dst = self.l.fresh_like(index);
+        self.l.emit(self.depth, Op::BlendVector { dst, a: low, b: Src::Reg(high), select });
+        dst
+    }
+}
+
+/// What all expansions need.
+macro_rules! required {
+    () => {
+        type F = V;
+        type I = V;
+        type B = V;
+
+        fn f(&mut self, c: f32) -> V {
+            self.l.bits(c.to_bits())
+        }
+        fn i(&mut self, c: i32) -> V {
+            self.l.bits(c as u32)
+        }
+        fn add(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Addps, a, b)
+        }
+        fn sub(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Subps, a, b)
+        }
+        fn mul(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Mulps, a, b)
+        }
+        fn div(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Divps, a, b)
+        }
+        fn fma(&mut self, a: V, b: V, c: V) -> V {
+            self.w().fused_product(DType::F32, FusedSign::Add, a, b, c)
+        }
+        fn fms(&mut self, a: V, b: V, c: V) -> V {
+            self.w().fused_product(DType::F32, FusedSign::Sub, a, b, c)
+        }
+        fn fnma(&mut self, a: V, b: V, c: V) -> V {
+            self.w().fused_product(DType::F32, FusedSign::NegativeAdd, a, b, c)
+        }
+        fn sqrt(&mut self, a: V) -> V {
+            self.w().op2(Vec2::Sqrtps, a)
+        }
+        fn neg(&mut self, a: V) -> V {
+            let sign = self.l.bits(0x8000_0000);
+            self.w().op3(Vec3::Pxord, a, sign)
+        }
+        fn abs(&mut self, a: V) -> V {
+            let rest = self.l.bits(0x7FFF_FFFF);
+            self.w().op3(Vec3::Pandd, a, rest)
+        }
+        fn min(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Minps, a, b)
+        }
+        fn max(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Maxps, a, b)
+        }
+        fn round_even(&mut self, a: V) -> V {
+            self.w().op2_imm(Vec2Imm::Rndscaleps, a, 8)
+        }
+        fn lt(&mut self, a: V, b: V) -> V {
+            self.w().cmp(a, b, FloatPredicate::LtOq)
+        }
+        fn le(&mut self, a: V, b: V) -> V {
+            self.w().cmp(a, b, FloatPredicate::LeOq)
+        }
+        fn eq(&mut self, a: V, b: V) -> V {
+            self.w().cmp(a, b, FloatPredicate::EqOq)
+        }
+        fn is_nan(&mut self, a: V) -> V {
+            self.w().cmp(a, a, FloatPredicate::UnordQ)
+        }
+        fn select(&mut self, c: V, a: V, b: V) -> V {
+            self.w().blend(c, a, b)
+        }
+        fn i_add(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Paddd, a, b)
+        }
+        fn i_sub(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Psubd, a, b)
+        }
+        fn i_and(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Pandd, a, b)
+        }
+        fn i_or(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Pord, a, b)
+        }
+        fn i_xor(&mut self, a: V, b: V) -> V {
+            self.w().op3(Vec3::Pxord, a, b)
+        }
+        fn i_shl(&mut self, a: V, by: u32) -> V {
+            self.w().shift(VecShift::Pslld, a, by)
+        }
+        fn i_shr(&mut self, a: V, by: u32) -> V {
+            self.w().shift(VecShift::Psrld, a, by)
+        }
+        fn i_sar(&mut self, a: V, by: u32) -> V {
+            self.w().shift(VecShift::Psrad, a, by)
+        }
+        fn i_lt(&mut self, a: V, b: V) -> V {
+            self.w().cmp_int(a, b, IntPredicate::Lt)
+        }
+        fn i_eq(&mut self, a: V, b: V) -> V {
+            self.w().cmp_int(a, b, IntPredicate::Eq)
+        }
+        fn i_select(&mut self, c: V, a: V, b: V) -> V {
+            self.w().blend(c, a, b)
+        }
+        fn to_int(&mut self, a: V) -> V {
+            self.w().op2(Vec2::Cvtps2dq, a)
+        }
+        fn to_float(&mut self, a: V) -> V {
+            self.w().op2(Vec2::Cvtdq2ps, a)
+        }
+        fn bits(&mut self, a: V) -> V {
+            a
+        }
+        fn of_bits(&mut self, a: V) -> V {
+            a
+        }
+        fn and(&mut self, a: V, b: V) -> V {
+            self.w().mask2(MaskOp::And, a, b)
+        }
+        fn or(&mut self, a: V, b: V) -> V {
+            self.w().mask2(MaskOp::Or, a, b)
+        }
+        fn not(&mut self, a: V) -> V {
+            let dst = self.l.fresh(Class::Mask);
+            self.l.emit(self.depth, Op::MaskNot { dst, src: a });
+            dst
+        }
+        fn nearest(&mut self, a: V, b: V) -> (V, V) {
+            let magic = self.l.bits(12_582_912f32.to_bits());
+            let held = self.fma(a, b, magic);
+            let whole = self.w().op3(Vec3::Subps, held, magic);
+            (whole, held)
+        }
+        fn nearest_sixteenth(&mut self, a: V, b: V) -> (V, V) {
+            let magic = self.l.bits(786_432f32.to_bits());
+            let held = self.fma(a, b, magic);
+            let whole = self.w().op3(Vec3::Subps, held, magic);
+            (whole, held)
+        }
+        fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
+            let open = self.w().open_rare(common);
+            let value = rare(self);
+            self.w().close_rare(open, condition, common, value)
+        }
+        fn lookup(&mut self, index: V, table: &[f32; TABLE]) -> V {
+            self.w().lookup_single(index, table)
+        }
+    };
+}
+
+impl Arithmetic for PlainWriter<'_, '_> {
+    required!();
+}
+
+impl Arithmetic for Writer<'_, '_> {
+    required!();
+
+    // Truth tables count the bits of (start, a, b) as 4, 2, 1.
+    fn copy_sign(&mut self, magnitude: V, sign: V) -> V {
+        let mask = self.l.bits(0x8000_0000);
+        // mask ? sign : magnitude, with start = magnitude, a = sign, b = mask
+        self.ternary(magnitude, sign, mask, 0b1101_1000)
+    }
+    fn or_sign(&mut self, magnitude: V, sign: V) -> V {
+        let mask = self.l.bits(0x8000_0000);
+        // magnitude | (sign & mask)
+        self.ternary(magnitude, sign, mask, 0b1111_1000)
+    }
+    fn flip_sign(&mut self, x: V, sign: V) -> V {
+        let mask = self.l.bits(0x8000_0000);
+        // x ^ (sign & mask)
+        self.ternary(x, sign, mask, 0b0111_1000)
+    }
+    fn scale_down(&mut self, x: V, n: (V, V)) -> V {
+        // The instruction rounds down by itself.
+        self.scale(x, n)
+    }
+    fn power_of_two(&mut self, n: (V, V)) -> V {
+        let one = self.l.bits(1f32.to_bits());
+        self.op3(Vec3::Scalefps, one, n.0)
+    }
+    fn scale(&mut self, x: V, n: (V, V)) -> V {
+        self.op3(Vec3::Scalefps, x, n.0)
+    }
+    fn split(&mut self, x: V) -> (V, V) {
+        // The mantissa in [3/4, 3/2), without its sign.
+        let m = self.op2_imm(Vec2Imm::Getmantps, x, 0b0111);
+        let (ex, em) = (self.op2(Vec2::Getexpps, x), self.op2(Vec2::Getexpps, m));
+        let e = self.op3(Vec3::Subps, ex, em);
+        // The exponent of a negative number is that of its magnitude; here it must be NaN.
+        let zero = self.l.bits(0);
+        let negative = self.cmp(x, zero, FloatPredicate::LtOq);
+        let nan = self.l.bits(f32::NAN.to_bits());
+        let e = self.blend(negative, nan, e);
+        (m, e)
+    }
+    fn reciprocal_estimate(&mut self, b: V) -> V {
+        self.op2(Vec2::Rcp14ps, b)
+    }
+    fn quotient(&mut self, a: V, b: V) -> V {
+        let y = self.op2(Vec2::Rcp14ps, b);
+        let q = self.mul(a, y);
+        let rest = self.fnma(b, q, a);
+        self.fma(y, rest, q)
+    }
+}
