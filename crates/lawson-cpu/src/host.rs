@@ -23,6 +23,7 @@ pub fn machine() -> Machine {
         }
     }
     m.rates = rates();
+    m.dots = has_dots();
     m
 }
 
@@ -55,6 +56,14 @@ fn cpu_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then(|| value.trim())
     })
+}
+
+/// Whether this machine multiplies bytes and adds up four products a lane, with AVX-512.
+pub fn has_dots() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512vnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// What code for AVX-512 needs and this machine has not, if anything.

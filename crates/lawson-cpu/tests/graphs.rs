@@ -5,11 +5,17 @@
 use lawson_cpu::executable::Executable;
 use lawson_cpu::team::Team;
 use lawson_cpu::{Isa, Listing, emit};
+use lawson_graph::op::{Contract, Convolve};
 use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
-use lawson_graph::{Bindings, Graph, HostTensor, Type, Value, interp};
+use lawson_graph::{Bindings, Builder, DType, Dim, Graph, HostTensor, Op, TensorType, Type, Value, interp};
 use lawson_kernel::compile::compile;
 use lawson_kernel::machine::Machine;
 use std::sync::Arc;
+
+/// A machine of the usual sizes with what this one has.
+fn machine() -> Machine {
+    Machine { dots: lawson_cpu::host::has_dots(), ..Machine::default() }
+}
 
 /// Runs a graph on the CPU target.
 fn run(
@@ -19,7 +25,7 @@ fn run(
     threads: usize,
     isa: Isa,
 ) -> lawson_graph::Result<Vec<Value>> {
-    let plan = compile(graph, &isa.of(&Machine::default()))?;
+    let plan = compile(graph, &isa.of(&machine()))?;
     let team = Team::new(threads).unwrap();
     let executable =
         Arc::new(Executable::new(plan, graph.inputs().len(), graph.outputs().len(), isa, &team)?);
@@ -42,8 +48,11 @@ fn check(text: &str, at: &[(&str, i64)]) {
 }
 
 fn check_with(text: &str, at: &[(&str, i64)], elements: Elements) {
-    let graph = Graph::parse(text).unwrap();
-    let graph = lawson_opt::Pipeline::standard().run(&graph).unwrap();
+    check_graph(&Graph::parse(text).unwrap(), at, elements);
+}
+
+fn check_graph(graph: &Graph, at: &[(&str, i64)], elements: Elements) {
+    let graph = lawson_opt::Pipeline::standard().run(graph).unwrap();
     let mut bindings = Bindings::new();
     for (s, v) in at {
         bindings.define(lawson_graph::Symbol::new(s), *v, "test");
@@ -319,5 +328,60 @@ fn an_embedding_with_its_norm_is_two_kernels() {
     for s in [1, 7, 33] {
         check(text, &[("S", s)]);
         check_with(text, &[("S", s)], Elements::Wild);
+    }
+}
+
+/// `y = op(x, w)` in i32, of bytes, where `w` is known when compiling.
+fn of_bytes(op: Op, x: (DType, &[&str]), w: (DType, &[usize])) -> Graph {
+    let mut b = Builder::new("bytes");
+    let dims: Vec<Dim> =
+        x.1.iter().map(|d| d.parse::<i64>().map_or_else(|_| Dim::symbol(*d), Dim::from)).collect();
+    let x = b.input("x", TensorType::new(x.0, dims)).unwrap();
+    let mut rng = Rng::new(3);
+    let bytes: Vec<u8> = (0..w.1.iter().product()).map(|_| rng.bits() as u8).collect();
+    let w = b.constant(HostTensor::from_bytes(w.0, w.1, bytes).unwrap()).unwrap();
+    let y = b.op1(op, &[x, w]).unwrap();
+    b.output("y", y).unwrap();
+    b.finish().unwrap()
+}
+
+/// The instructions of all kernels of a graph.
+fn listings(graph: &Graph) -> String {
+    let plan = compile(graph, &Machine { dots: true, ..Machine::default() }).unwrap();
+    let listing = |k| emit(k, Isa::Avx512, Listing::On).unwrap().code.disassembly().unwrap().to_string();
+    plan.kernels.iter().map(listing).collect()
+}
+
+#[test]
+fn four_products_of_bytes_are_one_instruction() {
+    let product = || Op::Contract(Contract { batch: vec![], sum: vec![(1, 0)], out: Some(DType::I32) });
+    let window = || {
+        Op::Convolve(Convolve {
+            stride: vec![1, 2],
+            low: vec![1.into(), 1.into()],
+            high: vec![1.into(), 1.into()],
+            input_dilation: vec![1, 1],
+            kernel_dilation: vec![1, 1],
+            groups: 1,
+            batch_groups: 1,
+            out: Some(DType::I32),
+        })
+    };
+    for x in [DType::U8, DType::I8] {
+        for w in [DType::U8, DType::I8] {
+            for columns in [5, 16, 40, 150] {
+                let graph = of_bytes(product(), (x, &["N", "112"]), (w, &[112, columns]));
+                assert!(listings(&graph).contains("vpdpbusd"), "{x} times {w}");
+                for n in [0, 1, 7, 19] {
+                    check_graph(&graph, &[("N", n)], Elements::Wild);
+                }
+            }
+            // Sums that fours do not divide go step by step.
+            let odd = of_bytes(product(), (x, &["N", "30"]), (w, &[30, 33]));
+            assert!(!listings(&odd).contains("vpdpbusd"));
+            check_graph(&odd, &[("N", 5)], Elements::Wild);
+            let padded = of_bytes(window(), (x, &["2", "20", "7", "9"]), (w, &[24, 20, 3, 3]));
+            check_graph(&padded, &[], Elements::Wild);
+        }
     }
 }

@@ -17,6 +17,8 @@ pub struct Machine {
     pub registers: i64,
     /// Whether integers of 64 bits may be pairs of registers in kernels of narrower numbers.
     pub pairs: bool,
+    /// Whether there is an instruction that multiplies bytes and adds up four products a lane.
+    pub dots: bool,
     /// Bytes of first-level data cache of a core.
     pub l1: i64,
     /// Bytes of second-level cache of a core.
@@ -90,7 +92,13 @@ pub enum Home {
 impl Machine {
     /// The same machine with vectors of half the width, half as many of them, and nothing that AVX-512 adds.
     pub fn with_avx2(&self) -> Machine {
-        Machine { lanes: self.lanes / 2, registers: self.registers / 2, pairs: false, ..self.clone() }
+        Machine {
+            lanes: self.lanes / 2,
+            registers: self.registers / 2,
+            pairs: false,
+            dots: false,
+            ..self.clone()
+        }
     }
 
     /// How many lanes a kernel's vectors have: half as many where it computes with 64 bits, so that each fills its lane of one register.
@@ -166,6 +174,7 @@ impl Default for Machine {
             lane_bytes: 4,
             registers: 32,
             pairs: true,
+            dots: false,
             l1: 32 << 10,
             l2: 1 << 20,
             l3: 16 << 20,

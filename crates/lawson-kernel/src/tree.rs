@@ -147,6 +147,8 @@ pub enum Kind {
     Serial,
     /// One after another, each with its own code.
     Unroll,
+    /// Four that add up products of bytes: one instruction where the target has it, and otherwise as unrolled.
+    Dot,
     /// All at once: every stage and loop inside is executed for all iterations together.
     Jam,
     /// All at once, in the lanes of vectors of this width.
@@ -182,6 +184,7 @@ impl Kind {
             Kind::Parallel => "parallel",
             Kind::Serial => "serial",
             Kind::Unroll => "unroll",
+            Kind::Dot => "dot",
             Kind::Jam => "jam",
             Kind::Vector(_) => "vector",
         }

@@ -22,7 +22,7 @@ pub(super) struct AccState {
     /// The components of the state at each point, by the values of the outer and inner axes.
     states: HashMap<Vec<i64>, Vec<V>>,
     /// Whether the lanes of a vector hold states to be merged.
-    lanes: bool,
+    pub(super) lanes: bool,
     /// The loop that the accumulation stands in.
     pub(super) frame: usize,
 }
@@ -47,7 +47,7 @@ fn reducing(
                 match kind {
                     Kind::Vector(_) => *lanes = true,
                     Kind::Jam => jams.push((*axis, begin.clone(), end.clone(), *step)),
-                    Kind::Parallel | Kind::Serial | Kind::Unroll => {}
+                    Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot => {}
                 }
             }
             Node::Store(_) | Node::Prefetch { .. } => {}
@@ -246,7 +246,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// The registers of an accumulator's state at this point.
-    fn registers(&self, acc: AccId) -> Option<Vec<V>> {
+    pub(super) fn registers(&self, acc: AccId) -> Option<Vec<V>> {
         let state = self.accs.get(&acc)?;
         let mut key = self.values_of(&state.outer);
         for (axis, values) in &state.inner {
@@ -387,7 +387,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// Whether an expression is a load that never takes place at this point, and is 0 instead.
-    fn is_absent(&self, e: ExprId) -> bool {
+    pub(super) fn is_absent(&self, e: ExprId) -> bool {
         match self.k.expr(e) {
             Expr::Load(load) => load
                 .guard

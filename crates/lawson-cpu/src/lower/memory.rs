@@ -213,7 +213,7 @@ impl<'k> Lowering<'k> {
         Ok(dst)
     }
 
-    fn both(&mut self, a: Option<V>, b: V, depth: usize) -> V {
+    pub(super) fn both(&mut self, a: Option<V>, b: V, depth: usize) -> V {
         match a {
             None => b,
             Some(a) => {
@@ -266,6 +266,18 @@ impl<'k> Lowering<'k> {
         self.lanes_of(along, axis)
     }
 
+    /// The lanes in which the conditions of a load hold; `None` if all.
+    pub(super) fn guard_mask(&mut self, load: &'k Load, depth: usize) -> Result<Option<V>> {
+        let mut mask = None;
+        for condition in load.guard.iter().flat_map(|g| &g.conditions) {
+            if self.scope.holds(condition) == Truth::Sometimes {
+                let m = self.condition_mask(condition)?;
+                mask = Some(self.both(mask, m, depth));
+            }
+        }
+        Ok(mask)
+    }
+
     /// The value of a load.
     pub(super) fn load(&mut self, e: ExprId, load: &'k Load, depth: usize) -> Result<V> {
         let dtype = self.k.buffer(load.buffer).dtype;
@@ -276,13 +288,8 @@ impl<'k> Lowering<'k> {
                 Truth::Always => {}
                 Truth::Never => return self.value(guard.otherwise),
                 Truth::Sometimes => {
-                    for condition in &guard.conditions {
-                        if self.scope.holds(condition) == Truth::Sometimes {
-                            let m = self.condition_mask(condition)?;
-                            mask = Some(self.both(mask, m, depth));
-                            guarded = Some(guard);
-                        }
-                    }
+                    mask = self.guard_mask(load, depth)?;
+                    guarded = mask.map(|_| guard);
                 }
             }
         }

@@ -11,7 +11,7 @@
 //!
 //! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`, `single.rs`,
 //! `double.rs`, `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks (`small.rs` of elements narrower than a lane), `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
-//! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators; `hoist.rs` says where a value is computed and what it is known by,
+//! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators (`dot.rs` sums of products of bytes); `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
 //! machine gives them.
 
@@ -19,6 +19,7 @@ mod acc;
 mod arithmetic;
 mod cast;
 mod data;
+mod dot;
 mod double;
 mod forms;
 mod hash;
@@ -334,7 +335,7 @@ impl<'k> Lowering<'k> {
                 self.scope.leave(left);
                 done
             }
-            (Kind::Jam | Kind::Unroll, None) => Err(Unsupported::new(format!(
+            (Kind::Jam | Kind::Unroll | Kind::Dot, None) => Err(Unsupported::new(format!(
                 "the loop over `{}` has no constant extent",
                 self.k.axis(f.axis).name
             ))),
@@ -348,7 +349,8 @@ impl<'k> Lowering<'k> {
                 self.scope.leave(left);
                 done
             }
-            (Kind::Unroll, Some(n)) => {
+            (Kind::Dot, Some(n)) if self.dot_loop(f, n)? => Ok(()),
+            (Kind::Unroll | Kind::Dot, Some(n)) => {
                 let first = begin.as_const().unwrap_or(0);
                 let left = self.scope.enter(f);
                 for i in 0..n {

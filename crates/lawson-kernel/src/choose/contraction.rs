@@ -4,6 +4,7 @@
 //! move, is jammed with it: the tile of outputs that stays in registers, whose size `tile.rs` chooses. Operands known when
 //! compiling are laid out in panels of the tile's width; others are copied into such panels where many rows read them.
 
+use super::dot::{Dot, FOUR};
 use super::stride::{Access, Stride, loads, stride};
 use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, last_vectors};
 use super::{Chooser, Nest, Position, extent};
@@ -46,6 +47,8 @@ pub(super) struct Contraction<'k> {
     /// The loops over what is summed, as they stand.
     pub(super) summed: Vec<&'k For>,
     pub(super) position: Position,
+    /// The sum of whose products four are one instruction, and the operand that is laid out for that.
+    pub(super) dot: Option<Dot<'k>>,
 }
 
 impl<'k> Contraction<'k> {
@@ -80,7 +83,7 @@ impl<'k> Contraction<'k> {
     }
 
     /// What is summed, innermost last: the axis along which an operand that does not move with the vector lies side by side.
-    fn sum_order(&self) -> Vec<&'k For> {
+    pub(super) fn sum_order(&self) -> Vec<&'k For> {
         let v = self.vector().axis;
         let dense = |f: &&For| {
             self.reads.iter().any(|r| {
@@ -169,7 +172,8 @@ impl<'k> Chooser<'k> {
             })
             .max_by_key(|(i, f)| (extent(f).unwrap_or(SOME_ROWS).min(ROWS_ENOUGH), *i))
             .map(|(i, _)| i);
-        let c = Contraction { loops: n.loops.clone(), vector, rows, reads, summed, position };
+        let mut c = Contraction { loops: n.loops.clone(), vector, rows, reads, summed, position, dot: None };
+        c.dot = self.dot(&c, acc, values);
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
         let tile = Demand::of(&c, shares, self.writes_parts_of_lines(&c)).tile(self.machine);
         self.lay_out(&c, tile);
@@ -270,7 +274,9 @@ impl<'k> Chooser<'k> {
             };
             let mut between: Vec<usize> = (0..b.dims.len()).filter(|d| *d != blocked).collect();
             between.sort_by_key(|d| rank(*d));
-            let layout = if b.dims[blocked].as_const().is_some_and(|c| c > width) {
+            let layout = if let Some(dot) = c.dot.as_ref().filter(|d| d.buffer == a.buffer) {
+                dot.layout(&b.dims, blocked, width, &between)
+            } else if b.dims[blocked].as_const().is_some_and(|c| c > width) {
                 Layout::panels(&b.dims, blocked, width, &between)
             } else {
                 let mut order = between;
@@ -282,7 +288,7 @@ impl<'k> Chooser<'k> {
     }
 
     /// The dimension whose index moves along an axis, if it is the only one.
-    fn dimension_along(&self, index: &[Index], axis: AxisId) -> Option<usize> {
+    pub(super) fn dimension_along(&self, index: &[Index], axis: AxisId) -> Option<usize> {
         let mut along = (0..index.len()).filter(|d| self.kernel.resolve(&index[*d]).mentions(axis));
         along.next().filter(|_| along.next().is_none())
     }
@@ -345,7 +351,14 @@ impl<'k> Chooser<'k> {
         for axis in guarded.unroll {
             self.execute(&axis, Kind::Unroll);
         }
-        self.fetch_ahead(c);
+        match &c.dot {
+            Some(dot) => {
+                let name = self.name(dot.sum);
+                let [_, four] = self.split(&name, FOUR, Tail::Exact);
+                self.execute(&four, Kind::Dot);
+            }
+            None => self.fetch_ahead(c),
+        }
         self.execute(&jam, Kind::Jam);
         self.execute(&lane, Kind::Vector(lanes as u32));
     }

@@ -233,7 +233,7 @@ impl<'k> Worker<'k> {
                 self.items(&l.items);
                 self.vector = before;
             }
-            Kind::Serial | Kind::Unroll | Kind::Parallel => {
+            Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Parallel => {
                 if l.kind == Kind::Parallel {
                     self.shares *= l.mean;
                 }
@@ -252,7 +252,7 @@ impl<'k> Worker<'k> {
         let (own, unit) = frame.work.slots();
         let overhead = match l.kind {
             Kind::Parallel => ITERATION,
-            Kind::Unroll => 0.0,
+            Kind::Unroll | Kind::Dot => 0.0,
             _ => LOOP,
         };
         let least = if self.form == Form::Natural { 0.0 } else { LEAST_ITERATION };

@@ -231,7 +231,7 @@ impl fmt::Display for Directive {
             }
             Directive::Execute { axis, kind } => match kind {
                 Kind::Vector(width) => write!(f, "vector {} {width}", Name(axis)),
-                Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Jam => {
+                Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Jam => {
                     write!(f, "{} {}", kind.name(), Name(axis))
                 }
             },

@@ -273,7 +273,7 @@ pub(crate) fn possible(scope: &Scope<'_>, f: &For, kind: Kind) -> std::result::R
     let end = kernel.resolve(&f.end);
     match kind {
         Kind::Parallel | Kind::Serial => Ok(()),
-        Kind::Unroll | Kind::Jam => {
+        Kind::Unroll | Kind::Dot | Kind::Jam => {
             let extent = scope.simplify(&(end - kernel.resolve(&f.begin)));
             match extent.as_const() {
                 Some(_) => Ok(()),

@@ -56,6 +56,7 @@ impl Reader<'_> {
             "parallel" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Parallel },
             "serial" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Serial },
             "unroll" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Unroll },
+            "dot" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Dot },
             "jam" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Jam },
             "vector" => {
                 let axis = self.name("an axis")?;

@@ -409,7 +409,7 @@ impl<'a> Parser<'a> {
         self.cursor.expect_word("to")?;
         let end = self.index()?;
         let step = if self.cursor.eat_word("step") { self.count("a step")? } else { 1 };
-        let kinds = [Kind::Parallel, Kind::Unroll, Kind::Jam, Kind::Serial];
+        let kinds = [Kind::Parallel, Kind::Unroll, Kind::Dot, Kind::Jam, Kind::Serial];
         let kind = match kinds.into_iter().find(|k| self.cursor.eat_word(k.name())) {
             Some(kind) => kind,
             None if self.cursor.eat_word("vector") => Kind::Vector(self.count("the number of lanes")?),

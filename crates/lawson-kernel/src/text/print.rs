@@ -170,7 +170,7 @@ impl Printer<'_> {
             Kind::Vector(width) => {
                 let _ = write!(head, " vector {width}");
             }
-            Kind::Parallel | Kind::Unroll | Kind::Jam => {
+            Kind::Parallel | Kind::Unroll | Kind::Dot | Kind::Jam => {
                 let _ = write!(head, " {}", f.kind.name());
             }
         }

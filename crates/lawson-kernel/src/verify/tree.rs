@@ -153,7 +153,7 @@ impl<'k> Place<'k> {
         // What parallel iterations have in scratch is theirs alone.
         let written = match f.kind {
             Kind::Parallel => Some(std::mem::take(&mut self.written)),
-            Kind::Serial | Kind::Unroll | Kind::Jam | Kind::Vector(_) => None,
+            Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Jam | Kind::Vector(_) => None,
         };
         let proven = self.proven.len();
         self.loops.push((f.axis, f.kind));
@@ -186,7 +186,8 @@ impl<'k> Place<'k> {
         for bound in [&f.begin, &f.end] {
             let bound = self.scope.simplify(&self.kernel.resolve(bound));
             let depends = self.loops.iter().find(|(a, k)| match (f.kind, k) {
-                (_, Kind::Parallel | Kind::Serial | Kind::Unroll) | (Kind::Vector(_), Kind::Jam) => false,
+                (_, Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot)
+                | (Kind::Vector(_), Kind::Jam) => false,
                 (_, Kind::Jam | Kind::Vector(_)) => bound.mentions(*a),
             });
             if let Some((a, k)) = depends {
@@ -205,7 +206,7 @@ impl<'k> Place<'k> {
         }
         // Members of a team have scratch of their own; iterations in one member's registers share it.
         let private = match f.kind {
-            Kind::Serial | Kind::Unroll => return Ok(()),
+            Kind::Serial | Kind::Unroll | Kind::Dot => return Ok(()),
             Kind::Parallel => true,
             Kind::Jam | Kind::Vector(_) => false,
         };
