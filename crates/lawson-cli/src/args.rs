@@ -379,6 +379,9 @@ pub struct FuzzArgs {
     /// The target to check.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
+    /// How the CPU target runs kernels [default: the best that this machine has].
+    #[arg(long, value_enum, value_name = "ISA")]
+    pub isa: Option<Isa>,
     /// How long to go on.
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     pub seconds: f64,
@@ -415,6 +418,9 @@ pub struct ReduceArgs {
     /// The target that fails.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
+    /// How the CPU target runs kernels [default: the best that this machine has].
+    #[arg(long, value_enum, value_name = "ISA")]
+    pub isa: Option<Isa>,
     /// Numbers of threads; results of all must have the same bits.
     #[arg(long, value_delimiter = ',', default_value = "1,3", value_name = "LIST")]
     pub threads: Vec<usize>,

@@ -165,10 +165,12 @@ mod cpu {
 
     #[test]
     fn a_few_hundred_random_graphs_agree_with_the_oracle() {
-        if lawson::cpu::missing_feature().is_some() {
-            return;
+        for isa in lawson::cpu::Isa::ALL.into_iter().filter(|isa| isa.missing().is_none()) {
+            agree_with_the_oracle(Judge::new(Target::Cpu, &[1, 2]).unwrap().isa(Some(isa)));
         }
-        let mut judge = Judge::new(Target::Cpu, &[1, 2]).unwrap();
+    }
+
+    fn agree_with_the_oracle(mut judge: Judge) {
         let (mut fine, mut elements) = (0, 0);
         for seed in 0..300 {
             let cases = random_case(seed).unwrap();

@@ -3,7 +3,7 @@
 //! Emitted code that is wrong may crash or never end. So a case of which nothing is known is judged in a child
 //! process, with a limit of time; only what neither crashes nor hangs is judged here, which is a hundred times faster.
 
-use crate::args::Target;
+use crate::args::{Isa, Target};
 use lawson::fuzz::{FailureKind, Judge, Verdict};
 use lawson::graph::Graph;
 use lawson::reduce::{Case, Effort, Reduced, reduce};
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Trial {
     pub target: Target,
+    pub isa: Option<Isa>,
     pub threads: Vec<usize>,
     pub strict: bool,
 }
@@ -42,7 +43,7 @@ impl Trial {
             Target::Reference => lawson::Target::Reference,
             Target::Cpu => lawson::Target::Cpu,
         };
-        Ok(Judge::new(target, &self.threads)?.strict(self.strict))
+        Ok(Judge::new(target, &self.threads)?.isa(self.isa.map(Isa::to_cpu)).strict(self.strict))
     }
 
     /// The options that make `lawson reduce` judge the same way.
@@ -54,6 +55,7 @@ impl Trial {
         let threads: Vec<String> = self.threads.iter().map(ToString::to_string).collect();
         let mut options = vec!["--target".to_string(), target.to_string()];
         options.extend(["--threads".to_string(), threads.join(",")]);
+        options.extend(self.isa.iter().flat_map(|isa| ["--isa".to_string(), isa.to_cpu().to_string()]));
         options.extend(self.strict.then(|| "--strict".to_string()));
         options
     }

@@ -1,6 +1,7 @@
 //! Holding a target against the oracle, one graph at a time.
 
 use super::Cases;
+use crate::cpu::Isa;
 use crate::program::{CompileOptions, Passes, Program, Target};
 use crate::reduce::Case;
 use lawson_cpu::team::Team;
@@ -66,6 +67,7 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Judge {
     target: Target,
+    isa: Option<Isa>,
     passes: Passes,
     teams: Vec<Team>,
     options: interp::Options,
@@ -144,12 +146,18 @@ impl Judge {
             teams.push(Team::new(*n).map_err(|e| Error::new(Code::Usage, format!("{n} threads: {e}")))?);
         }
         let options = interp::Options { max_steps: STEPS, max_bytes: BYTES, ..interp::Options::default() };
-        Ok(Judge { target, passes: Passes::Standard, teams, options, slack: SLACK, strict: false })
+        Ok(Judge { target, isa: None, passes: Passes::Standard, teams, options, slack: SLACK, strict: false })
     }
 
     /// Whether a refusal is a failure.
     pub fn strict(mut self, strict: bool) -> Judge {
         self.strict = strict;
+        self
+    }
+
+    /// How the CPU target runs kernels; the best that the machine has if it is not said.
+    pub fn isa(mut self, isa: Option<Isa>) -> Judge {
+        self.isa = isa;
         self
     }
 
@@ -212,7 +220,8 @@ impl Judge {
 
     fn compile(&self, graph: &Graph) -> Result<Vec<Program>> {
         let team = self.teams.first().cloned();
-        let options = CompileOptions { target: self.target, passes: self.passes.clone(), team, isa: None };
+        let options =
+            CompileOptions { target: self.target, passes: self.passes.clone(), team, isa: self.isa };
         let first = Program::compile(graph.clone(), &options)?;
         let others = self.teams.iter().skip(1).map(|t| first.with_team(t.clone()));
         Ok(std::iter::once(first.clone()).chain(others).collect())
