@@ -303,6 +303,29 @@ fn running_sums_have_schedules() {
 }
 
 #[test]
+fn small_floats_are_told_apart_as_they_are_stored() {
+    // What is greatest is looked for among values that are f32 in registers, and stored in between.
+    for dtype in ["f16", "bf16"] {
+        for function in ["sinh", "exp", "tanh"] {
+            let text = format!(
+                "lawson 1
+                 graph @g(%x: {dtype}[N, 5], %z: {dtype}[N, 5]) -> (y: i64[N], e: bool[N, 5], v: {dtype}[N, 5]) {{
+                   %v = {function} %x
+                   %y = argmax %v {{axis = 1}}
+                   %s = mul %v, %z
+                   %t = mul %z, %v
+                   %e = eq %s, %t
+                   return %y, %e, %v
+                 }}"
+            );
+            for n in [1, 2, 33] {
+                check(&text, &[("N", n)]);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_embedding_with_its_norm_is_two_kernels() {
     let text = "lawson 1
          graph @g(%i: i64[2, S], %w: f32[50, 40], %p: f32[64, 40], %g: f32[40], %b: f32[40]) -> (y: f32[2, S, 40]) where S <= 64 {

@@ -371,7 +371,7 @@ impl<'k> Lowering<'k> {
 
     pub(super) fn compare(&mut self, kind: CompareKind, a: ExprId, b: ExprId, depth: usize) -> Result<V> {
         let dtype = self.k.dtype(a);
-        let (x, y) = (self.value(a)?, self.value(b)?);
+        let (x, y) = (self.exact_value(a, depth)?, self.exact_value(b, depth)?);
         if self.highs.contains_key(&x) || self.highs.contains_key(&y) {
             return self.compare_wide(kind, x, y, depth);
         }

@@ -460,10 +460,13 @@ impl<'k> Lowering<'k> {
             if l.empty_lanes() {
                 return Ok(());
             }
-            let value = l.value(s.value)?;
-            if let Some(e) = read_back {
-                kept.push((l.key(e), value));
-            }
+            let Some(e) = read_back else {
+                let value = l.value(s.value)?;
+                return l.store(s, &offset, value);
+            };
+            let here = l.here();
+            let value = l.exact_value(s.value, here)?;
+            kept.push((l.key(e), value));
             l.store(s, &offset, value)
         };
         // Points that read nothing of what they store may go on side by side.

@@ -9,6 +9,8 @@ use crate::asm::{Extend, FloatPredicate, Vec2, Vec3, VecShift, VecStore};
 use crate::code::{Addr, Class, Item, Op, Shape, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
+use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_kernel::{Expr, ExprId};
 
 /// How a dtype's elements go from memory to lanes and back.
 struct Small {
@@ -169,6 +171,28 @@ impl<'k> Lowering<'k> {
         let nan = self.vec3(Vec3::Pord, high, Src::Reg(quiet), depth);
         let is_nan = self.compared(DType::F32, value, value, FloatPredicate::UnordQ, depth)?;
         self.select(is_nan, nan, rounded, DType::BF16, depth)
+    }
+
+    /// An expression's value as its dtype has it. Small floats are f32 in their lanes, and may be more exact there than where they
+    /// were stored: what tells equal numbers from others must not see the difference.
+    pub(super) fn exact_value(&mut self, e: ExprId, depth: usize) -> Result<V> {
+        let (value, dtype) = (self.value(e)?, self.k.dtype(e));
+        if self.is_exact(e) { Ok(value) } else { self.rounded(value, dtype, depth) }
+    }
+
+    /// Whether an expression's value is surely one that its dtype has.
+    fn is_exact(&self, e: ExprId) -> bool {
+        if !matches!(self.k.dtype(e), DType::F16 | DType::BF16) {
+            return true;
+        }
+        match self.k.expr(e) {
+            Expr::Const(_) | Expr::Load(_) | Expr::Index(..) | Expr::Cast(..) | Expr::Bitcast(..) => true,
+            Expr::Unary(UnaryKind::Neg | UnaryKind::Abs | UnaryKind::Sign, a) => self.is_exact(*a),
+            Expr::Binary(BinaryKind::Min | BinaryKind::Max, a, b)
+            | Expr::Extremum(_, a, b)
+            | Expr::Select(_, a, b) => self.is_exact(*a) && self.is_exact(*b),
+            _ => false,
+        }
     }
 
     /// An f32 rounded to a smaller float, in its lane.
