@@ -114,6 +114,17 @@ again. Exit codes: 0 nothing failed, 70 something did.")]
 The small graph fails in the same way as the given one: a wrong result, other bits at other numbers of threads, an internal
 error, a panic, a crash, or, with --strict, a refusal. Exit codes: 0 it does not fail, 70 it does.")]
     Reduce(ReduceArgs),
+    /// Run cases in the layout of ONNX's backend suite, and say which fail.
+    #[command(after_help = "Examples:
+  lawson onnx-test cases/node
+  lawson onnx-test cases --filter softmax --threads 2
+  lawson onnx-test cases --jobs 2 --json | jq .totals
+
+A case is a folder with model.onnx and test_data_set_N/input_K.pb, output_K.pb; folders are searched at any depth. Floats may be
+off by 1e-7 + 1e-3 of what is expected, or by what the case's tolerance.json says; anything else must be equal. On the CPU
+target, what the reference interpreter computed counts only if it is on the list that is printed. A case that crashes or hangs
+fails, and the others go on. Exit codes: 0 nothing failed, 1 something did.")]
+    OnnxTest(OnnxTestArgs),
     /// Explain an error code, or list all of them.
     #[command(after_help = "Example:
   lawson explain E0105")]
@@ -436,6 +447,32 @@ pub struct ReduceArgs {
     /// Where the small graph goes; its inputs go beside it, to FILE.npz [default: the name of the file with .small.law].
     #[arg(short, long, value_name = "FILE.law")]
     pub output: Option<PathBuf>,
+}
+
+/// Arguments of `onnx-test`.
+#[derive(Clone, Debug, Args)]
+pub struct OnnxTestArgs {
+    /// Cases, or folders that contain cases.
+    #[arg(required_unless_present = "worker", value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// What to run on.
+    #[arg(long, visible_alias = "device", value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    pub target: Target,
+    /// How many threads run a case.
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    pub threads: usize,
+    /// Only cases whose name contains this; may be given more than once.
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// How many processes work at once.
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    pub jobs: usize,
+    /// How long a case may take.
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    pub seconds: u64,
+    /// Run the cases that come by standard input, and say so line by line.
+    #[arg(long, hide = true)]
+    pub worker: bool,
 }
 
 /// What to do with lists.

@@ -26,13 +26,14 @@ pub(crate) fn constants(cx: &mut NodeCx<'_, '_>, build: Build) -> Option<Vec<Ite
     let mut scope = Scope::default();
     for name in names() {
         let item = cx.scope.find(name)?;
-        elements += item.constant()?.len();
+        let constant = item.constant()?;
+        elements += constant.len();
         if elements > MAX_KNOWN {
             return None;
         }
         // An operand may be used twice.
         if scope.find(name).is_none() {
-            scope.define(name, item).ok()?;
+            scope.define(name, Item::Constant(constant.clone())).ok()?;
         }
     }
     let mut b = Builder::new("fold");
@@ -58,7 +59,9 @@ pub(crate) fn constants(cx: &mut NodeCx<'_, '_>, build: Build) -> Option<Vec<Ite
     for item in items {
         results.push(match item {
             Item::Value(_) => Item::Constant(values.next()?.as_tensor()?.clone()),
-            known => known,
+            Item::Constant(_) | Item::Dims(_) => item,
+            // Lists would hold values of a graph that is gone.
+            _ => return None,
         });
     }
     Some(results)

@@ -11,13 +11,14 @@ use crate::node::NodeCx;
 use crate::op::lookup;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use crate::scope::Scope;
+use crate::special::Special;
 use crate::survey::{self, node_name};
 use crate::tensor::host_tensor;
 use crate::types::Names;
 use crate::{ImportOptions, dims, fold, function, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most nodes that an import goes through, bodies and inlined functions included.
 const MAX_NODES: usize = 2_000_000;
@@ -40,6 +41,8 @@ pub(crate) struct Model<'m> {
 pub(crate) struct Shared {
     external: RefCell<External>,
     nodes_left: Cell<usize>,
+    /// Inputs whose elements an operator asked for in vain.
+    pub(crate) asked: RefCell<BTreeSet<String>>,
 }
 
 /// The functions that a model defines.
@@ -90,14 +93,20 @@ impl Model<'_> {
     }
 }
 
-/// The graph of a model.
-pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, options: &ImportOptions) -> Result<Graph> {
+/// The graph of a model, for runs of the kind that `special` describes.
+pub(crate) fn import(
+    proto: &ModelProto,
+    opsets: &Opsets,
+    options: &ImportOptions,
+    special: &Special<'_>,
+) -> Result<Graph> {
     let Some(graph) = &proto.graph else { return Err(Error::new(Code::OnnxModel, "the model has no graph")) };
     let functions = Functions::new(&proto.functions)?;
     survey::check(graph, opsets, &functions)?;
     let shared = Shared {
         external: RefCell::new(External::new(options.folder.as_deref())),
         nodes_left: Cell::new(MAX_NODES),
+        asked: RefCell::default(),
     };
     let model = Model { opsets, functions: &functions, shared: &shared };
 
@@ -121,16 +130,17 @@ pub(crate) fn import(proto: &ModelProto, opsets: &Opsets, options: &ImportOption
             scope.define(name, Item::Constant(tensor.clone()))?;
             continue;
         }
-        let ty = names.input_type(&mut b, info)?;
+        let ty = names.input_type(&mut b, info, special)?;
         let value = b.input(name, ty)?;
-        scope.define(name, value.into())?;
+        scope.define(name, special.input(&mut b, name, value)?)?;
     }
-    let outputs = nodes(&model, &mut b, &mut scope, graph, 0)?;
-    for (info, item) in graph.output.iter().zip(outputs) {
+    let outputs = nodes(&model, &mut b, &mut scope, graph, 0);
+    special.needs(shared.asked.take());
+    for (info, item) in graph.output.iter().zip(outputs?) {
         let name = info.name.as_deref().unwrap_or_default();
-        let value = match &item {
-            Item::Value(v) => *v,
-            _ => scope.value(&mut b, name)?,
+        let value = match item.as_value() {
+            Some(v) => v,
+            None => scope.value(&mut b, name)?,
         };
         b.output(name, value)?;
     }
@@ -196,7 +206,7 @@ pub(crate) fn node(
         ));
     }
     for (name, item) in node.output.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
-        if let Item::Value(v) = item
+        if let Some(v) = item.as_value()
             && b.value(v).name.is_none()
             && scope.find(name).is_none()
         {
@@ -229,10 +239,15 @@ fn results(
     if let Some(items) = dims::fold(&cx)? {
         return Ok(items);
     }
-    if let Some(items) = fold::constants(&mut cx, build) {
-        return Ok(items);
-    }
+    let folded = match fold::constants(&mut cx, build) {
+        Some(items) if !cx.has_known() => return Ok(items),
+        folded => folded,
+    };
     let items = build(&mut cx)?;
     cx.finish()?;
-    Ok(items)
+    Ok(match folded {
+        // What follows from elements that are known is known too, and computed all the same when the model runs.
+        Some(folded) => items.into_iter().zip(folded).map(|(built, known)| built.known_as(known)).collect(),
+        None => items,
+    })
 }

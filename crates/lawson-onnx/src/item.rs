@@ -3,8 +3,14 @@
 //! A value of the graph; or a tensor that is known: a constant, or integers that are dimension expressions, which is what
 //! shape arithmetic is made of. What is known becomes a node of the graph only when an operator needs it there
 //! (`scope.rs`), so that `Reshape(x, Concat(Shape(x)…))` leaves nothing but the reshape.
+//!
+//! Sequences and optionals, too, are mostly known while importing: how long a list is, whether something is there. They are
+//! lists of items here, and leave no trace in the graph unless they are its outputs.
 
-use lawson_graph::{Builder, DType, Dim, HostTensor, Op, Result, Shape, ValueId, op};
+use lawson_graph::op::{Dims, OptNone, SeqMake};
+use lawson_graph::{
+    Builder, Code, DType, Dim, Error, HostTensor, Op, Result, SequenceType, Shape, TensorType, Type, ValueId,
+};
 
 /// The most elements of a tensor whose content is looked at while importing.
 pub(crate) const MAX_KNOWN: usize = 4096;
@@ -18,6 +24,30 @@ pub(crate) enum Item {
     Constant(HostTensor),
     /// Integers that depend on symbols.
     Dims(DimTensor),
+    /// A value of the graph whose elements are those, in the runs that the model is imported for.
+    Known(ValueId, HostTensor),
+    /// A list of tensors.
+    Sequence(List),
+    /// Something, or nothing of a type that may be said.
+    Optional(Maybe),
+}
+
+/// What is there or is not.
+#[derive(Clone, Debug)]
+pub(crate) enum Maybe {
+    /// This is there.
+    Some(Box<Item>),
+    /// Nothing; of which type, if that is said.
+    None(Option<Type>),
+}
+
+/// A list of tensors whose length is known.
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    /// The dtype of all elements.
+    pub(crate) dtype: DType,
+    /// The elements.
+    pub(crate) items: Vec<Item>,
 }
 
 /// An i64 tensor of dimension expressions.
@@ -62,43 +92,118 @@ impl Item {
     /// The integers, if they are known and few.
     pub(crate) fn dims(&self) -> Option<DimTensor> {
         match self {
-            Item::Value(_) => None,
             Item::Dims(t) => Some(t.clone()),
-            Item::Constant(t) if t.len() <= MAX_KNOWN && t.dtype().int_range().is_some() => {
+            Item::Constant(t) | Item::Known(_, t)
+                if t.len() <= MAX_KNOWN && t.dtype().int_range().is_some() =>
+            {
                 let element = |i| i64::try_from(t.int_at(i)).ok().map(Dim::from);
                 let dims = (0..t.len()).map(element).collect::<Option<_>>()?;
                 Some(DimTensor { sizes: t.sizes().to_vec(), dims })
             }
-            Item::Constant(_) => None,
+            _ => None,
         }
     }
 
-    /// The tensor, if it is a constant.
+    /// The tensor, if its elements are known.
     pub(crate) fn constant(&self) -> Option<&HostTensor> {
         match self {
-            Item::Constant(t) => Some(t),
+            Item::Constant(t) | Item::Known(_, t) => Some(t),
             _ => None,
+        }
+    }
+
+    /// The value of the graph that it is already.
+    pub(crate) fn as_value(&self) -> Option<ValueId> {
+        match self {
+            Item::Value(v) | Item::Known(v, _) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// Whether it stands for values of the graph that is being built.
+    pub(crate) fn has_values(&self) -> bool {
+        match self {
+            Item::Value(_) | Item::Known(..) => true,
+            Item::Constant(_) | Item::Dims(_) | Item::Optional(Maybe::None(_)) => false,
+            Item::Sequence(list) => list.items.iter().any(Item::has_values),
+            Item::Optional(Maybe::Some(item)) => item.has_values(),
+        }
+    }
+
+    /// This value with the elements that are known of it.
+    pub(crate) fn known_as(self, known: Item) -> Item {
+        match (self, known) {
+            (Item::Value(v), Item::Constant(t)) => Item::Known(v, t),
+            (built, _) => built,
         }
     }
 
     /// The dtype and the shape.
     pub(crate) fn tensor_type(&self, b: &Builder<'_>) -> Result<(DType, Shape)> {
         Ok(match self {
-            Item::Value(v) => (b.dtype(*v)?, b.shape(*v)?),
+            Item::Value(v) | Item::Known(v, _) => (b.dtype(*v)?, b.shape(*v)?),
             Item::Constant(t) => (t.dtype(), t.ty().shape),
             Item::Dims(t) => (DType::I64, Shape::from(t.sizes.as_slice())),
+            Item::Sequence(_) => return Err(not_a_tensor("a sequence")),
+            Item::Optional(_) => return Err(not_a_tensor("an optional")),
         })
     }
 
     /// The item as a value of the graph: what is known becomes a node.
     pub(crate) fn build(&self, b: &mut Builder<'static>) -> Result<ValueId> {
         match self {
-            Item::Value(v) => Ok(*v),
+            Item::Value(v) | Item::Known(v, _) => Ok(*v),
             Item::Constant(t) => b.constant(t.clone()),
             Item::Dims(t) => {
-                let flat = b.op1(Op::Dims(op::Dims { dims: t.dims.clone() }), &[])?;
+                let flat = b.op1(Op::Dims(Dims { dims: t.dims.clone() }), &[])?;
                 b.reshape(flat, Shape::from(t.sizes.as_slice()))
+            }
+            Item::Sequence(list) => list.build(b),
+            Item::Optional(Maybe::Some(item)) => {
+                let value = item.build(b)?;
+                b.op1(Op::OptSome, &[value])
+            }
+            Item::Optional(Maybe::None(ty)) => {
+                let unsaid = Type::tensor(DType::F32, Shape::scalar());
+                b.op1(Op::OptNone(OptNone { ty: ty.clone().unwrap_or(unsaid) }), &[])
             }
         }
     }
+}
+
+fn not_a_tensor(what: &str) -> Error {
+    Error::new(Code::OnnxModel, format!("a tensor was expected, {what} came"))
+}
+
+impl List {
+    /// A value of the graph. Elements may differ in sizes, not in the number of dimensions.
+    fn build(&self, b: &mut Builder<'static>) -> Result<ValueId> {
+        let values = self.items.iter().map(|item| item.build(b)).collect::<Result<Vec<_>>>()?;
+        let shapes = values.iter().map(|v| b.shape(*v)).collect::<Result<Vec<_>>>()?;
+        let ty = Type::Sequence(sequence_type(b, self.dtype, &shapes)?);
+        b.op1(Op::SeqMake(SeqMake { ty }), &values)
+    }
+}
+
+/// The type of a sequence of elements of those shapes: a dimension in which they differ is open.
+pub(crate) fn sequence_type(b: &Builder<'_>, dtype: DType, shapes: &[Shape]) -> Result<SequenceType> {
+    let first = shapes.first().cloned().unwrap_or_default();
+    if shapes.iter().any(|s| s.rank() != first.rank()) {
+        return Err(Error::new(
+            Code::OnnxUnsupported,
+            "a sequence of tensors that differ in the number of dimensions",
+        ));
+    }
+    let (mut dims, mut open) = (Vec::with_capacity(first.rank()), Vec::new());
+    for (axis, dim) in first.iter().enumerate() {
+        if shapes.iter().all(|s| b.facts().equal(&s[axis], dim)) {
+            dims.push(dim.clone());
+            continue;
+        }
+        dims.push(Dim::from(SequenceType::open_symbol(open.len())));
+        let greatest = shapes[1..].iter().fold(dim.clone(), |m, s| m.max(&s[axis]));
+        open.push(b.facts().simplify(&greatest));
+    }
+    let element = TensorType::new(dtype, Shape::from(dims));
+    Ok(SequenceType { element, open, max_len: Dim::from(shapes.len()) })
 }

@@ -31,17 +31,21 @@ mod node;
 mod op;
 pub mod proto;
 mod scope;
+mod special;
 mod survey;
 mod tensor;
 mod types;
+mod value;
 
 pub use op::operators;
+pub use value::{Kind, value_from_bytes};
 
 use bytes::Bytes;
 use lawson_graph::file::{io_error, place};
-use lawson_graph::{Code, Error, Graph, HostTensor, Result};
+use lawson_graph::{Code, Error, Graph, HostTensor, Result, Value};
 use prost::Message;
-use std::collections::BTreeMap;
+use special::Special;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// How a model is imported.
@@ -53,25 +57,119 @@ pub struct ImportOptions {
     pub fixed: BTreeMap<String, HostTensor>,
 }
 
+/// A model that was read, and can be imported more than once.
+#[derive(Debug)]
+pub struct Model {
+    proto: proto::ModelProto,
+    opsets: decode::Opsets,
+    folder: Option<PathBuf>,
+    file: Option<PathBuf>,
+}
+
+/// An input or an output as a model declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// What kind of value it is.
+    pub kind: Kind,
+}
+
+/// A graph for certain inputs.
+#[derive(Debug)]
+pub struct Specialised {
+    /// The graph. It has all inputs of the model.
+    pub graph: Graph,
+    /// The inputs on whose elements the graph depends: it is right only for runs in which they are the same.
+    pub known: Vec<String>,
+}
+
+impl Model {
+    /// Reads a model from its file. External data are looked for in its folder, and nowhere else.
+    pub fn read(path: &Path) -> Result<Model> {
+        let failed = |e: std::io::Error| io_error("read the model", path, &e);
+        let size = std::fs::metadata(path).map_err(failed)?.len();
+        decode::check_size(size).map_err(|e| e.at(place(path)))?;
+        let bytes = std::fs::read(path).map_err(failed)?;
+        let mut model = Model::from_bytes(bytes).map_err(|e| e.at(place(path)))?;
+        model.folder = Some(path.parent().map(Path::to_path_buf).unwrap_or_default());
+        model.file = Some(path.to_path_buf());
+        Ok(model)
+    }
+
+    /// Reads a model from memory. Constants of its graphs share `bytes`.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Model> {
+        let (proto, opsets) = decode::model(bytes.into())?;
+        Ok(Model { proto, opsets, folder: None, file: None })
+    }
+
+    /// The inputs, without those that are constants.
+    pub fn inputs(&self) -> Vec<Declared> {
+        let Some(graph) = &self.proto.graph else { return Vec::new() };
+        let constants: HashSet<&str> = graph.initializer.iter().filter_map(|t| t.name.as_deref()).collect();
+        let inputs =
+            graph.input.iter().filter(|i| !constants.contains(i.name.as_deref().unwrap_or_default()));
+        inputs.map(value::declared).collect()
+    }
+
+    /// The outputs.
+    pub fn outputs(&self) -> Vec<Declared> {
+        self.proto.graph.iter().flat_map(|g| &g.output).map(value::declared).collect()
+    }
+
+    /// The operators of its nodes, those of bodies and functions included: domain and name, each once.
+    pub fn operators(&self) -> BTreeSet<(String, String)> {
+        survey::operators(&self.proto)
+    }
+
+    /// The graph of the model, for all inputs.
+    pub fn import(&self, options: &ImportOptions) -> Result<Graph> {
+        self.located(
+            |options| import::import(&self.proto, &self.opsets, options, &Special::default()),
+            options,
+        )
+    }
+
+    /// The graph of the model for these inputs, by name, and for all others that are the same where it matters: where shapes
+    /// or types depend on what an input holds, that is taken from here. What follows from shapes alone stays open.
+    pub fn import_for(
+        &self,
+        inputs: &BTreeMap<String, Value>,
+        options: &ImportOptions,
+    ) -> Result<Specialised> {
+        let import = |options: &ImportOptions| {
+            special::import_for(inputs, |special| import::import(&self.proto, &self.opsets, options, special))
+        };
+        self.located(import, options).map(|(graph, known)| Specialised { graph, known })
+    }
+
+    fn located<T>(
+        &self,
+        import: impl FnOnce(&ImportOptions) -> Result<T>,
+        options: &ImportOptions,
+    ) -> Result<T> {
+        let folder = options.folder.clone().or_else(|| self.folder.clone());
+        let result = import(&ImportOptions { folder, ..options.clone() });
+        result.map_err(|e| match &self.file {
+            Some(path) => e.at(place(path)),
+            None => e,
+        })
+    }
+}
+
 /// Reads a model from its file. External data are looked for in its folder, and nowhere else.
 pub fn read_onnx(path: &Path) -> Result<Graph> {
     read_onnx_with(path, ImportOptions::default())
 }
 
 /// Reads a model from its file, with options. The folder is that of the file, unless the options name one.
-pub fn read_onnx_with(path: &Path, mut options: ImportOptions) -> Result<Graph> {
-    let failed = |e: std::io::Error| io_error("read the model", path, &e);
-    let size = std::fs::metadata(path).map_err(failed)?.len();
-    decode::check_size(size).map_err(|e| e.at(place(path)))?;
-    let bytes = std::fs::read(path).map_err(failed)?;
-    options.folder.get_or_insert_with(|| path.parent().map(Path::to_path_buf).unwrap_or_default());
-    from_bytes(bytes, &options).map_err(|e| e.at(place(path)))
+pub fn read_onnx_with(path: &Path, options: ImportOptions) -> Result<Graph> {
+    Model::read(path)?.import(&options)
 }
 
 /// Reads a model from memory. Constants of the graph share `bytes`.
 pub fn from_bytes(bytes: impl Into<Bytes>, options: &ImportOptions) -> Result<Graph> {
-    let (model, opsets) = decode::model(bytes.into())?;
-    import::import(&model, &opsets, options)
+    Model::from_bytes(bytes)?.import(options)
 }
 
 /// Reads a single tensor message, as the `.pb` files of ONNX test data hold them; returns its name too.

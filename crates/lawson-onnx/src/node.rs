@@ -127,13 +127,26 @@ impl<'a, 's> NodeCx<'a, 's> {
 
     /// Operand `i` as integers that must be known when the model is imported.
     pub(crate) fn dims_of(&self, i: usize, what: &str) -> Result<DimTensor> {
-        self.item(i)?.dims().ok_or_else(|| {
-            self.unsupported(format!(
-                "the {what} of `{}` (operand {i}) is computed when the model runs",
-                self.op()
-            ))
-            .help("it must follow from constants and from the shapes of the inputs")
-        })
+        let item = self.item(i)?;
+        item.dims().ok_or_else(|| self.unknown(i, &item, what))
+    }
+
+    /// That the elements of an operand would have to be known; says so to those who can tell the import what they are.
+    pub(crate) fn unknown(&self, i: usize, item: &Item, what: &str) -> Error {
+        if let Item::Value(v) = item {
+            self.model.shared.asked.borrow_mut().extend(sources(self.b, *v));
+        }
+        self.unsupported(format!(
+            "the {what} of `{}` (operand {i}) is computed when the model runs",
+            self.op()
+        ))
+        .help("it must follow from constants and from the shapes of the inputs; or import the model for given inputs")
+    }
+
+    /// Whether an operand is a value whose elements are known for the runs that the model is imported for.
+    pub(crate) fn has_known(&self) -> bool {
+        let known = |name: &String| matches!(self.scope.find(name), Some(Item::Known(..)));
+        self.node.input.iter().any(known)
     }
 
     /// Operand `i` as integers that must be constants.
@@ -152,13 +165,8 @@ impl<'a, 's> NodeCx<'a, 's> {
 
     /// Operand `i` as a tensor that must be a constant.
     pub(crate) fn constant_of(&self, i: usize, what: &str) -> Result<HostTensor> {
-        match self.item(i)? {
-            Item::Constant(t) => Ok(t),
-            _ => {
-                Err(self
-                    .unsupported(format!("the {what} of `{}` (operand {i}) is not a constant", self.op())))
-            }
-        }
+        let item = self.item(i)?;
+        item.constant().cloned().ok_or_else(|| self.unknown(i, &item, what))
     }
 
     /// An axis counted from 0, from one that may count from the end.
@@ -327,4 +335,19 @@ impl<'a, 's> NodeCx<'a, 's> {
             }
         }
     }
+}
+
+/// The inputs of the graph that a value is computed from.
+fn sources(b: &Builder<'_>, value: ValueId) -> Vec<String> {
+    let (mut open, mut seen, mut found) = (vec![value], HashSet::new(), Vec::new());
+    while let Some(v) = open.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        match b.defining(v) {
+            Some(node) => open.extend(&node.inputs),
+            None => found.extend(b.value(v).name.as_ref().map(ToString::to_string)),
+        }
+    }
+    found
 }

@@ -110,6 +110,10 @@ pub struct AttributeProto {
     pub ints: Vec<i64>,
     #[prost(bytes = "bytes", repeated, tag = "9")]
     pub strings: Vec<Bytes>,
+    #[prost(message, optional, tag = "22")]
+    pub sparse_tensor: Option<SparseTensorProto>,
+    #[prost(message, optional, tag = "14")]
+    pub tp: Option<TypeProto>,
 }
 
 /// Values of `AttributeProto::type`.
@@ -122,6 +126,8 @@ pub mod attribute_type {
     pub const FLOATS: i32 = 6;
     pub const INTS: i32 = 7;
     pub const STRINGS: i32 = 8;
+    pub const SPARSE_TENSOR: i32 = 11;
+    pub const TYPE_PROTO: i32 = 13;
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -155,11 +161,44 @@ pub struct TensorProto {
 /// The value of `TensorProto::data_location` of a tensor in another file.
 pub const LOCATION_EXTERNAL: i32 = 1;
 
-/// Sparse tensors are known only to be refused by name.
 #[derive(Clone, PartialEq, Message)]
 pub struct SparseTensorProto {
     #[prost(message, optional, tag = "1")]
     pub values: Option<TensorProto>,
+    #[prost(message, optional, tag = "2")]
+    pub indices: Option<TensorProto>,
+    #[prost(int64, repeated, packed = "false", tag = "3")]
+    pub dims: Vec<i64>,
+}
+
+/// A list of tensors, as files of test data hold it.
+#[derive(Clone, PartialEq, Message)]
+pub struct SequenceProto {
+    #[prost(string, optional, tag = "1")]
+    pub name: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub elem_type: Option<i32>,
+    #[prost(message, repeated, tag = "3")]
+    pub tensor_values: Vec<TensorProto>,
+    #[prost(message, repeated, tag = "5")]
+    pub sequence_values: Vec<Unread>,
+    #[prost(message, repeated, tag = "6")]
+    pub map_values: Vec<Unread>,
+    #[prost(message, repeated, tag = "7")]
+    pub optional_values: Vec<Unread>,
+}
+
+/// A value that may be absent, as files of test data hold it.
+#[derive(Clone, PartialEq, Message)]
+pub struct OptionalProto {
+    #[prost(string, optional, tag = "1")]
+    pub name: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub elem_type: Option<i32>,
+    #[prost(message, optional, tag = "3")]
+    pub tensor_value: Option<TensorProto>,
+    #[prost(message, optional, tag = "5")]
+    pub sequence_value: Option<SequenceProto>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -189,7 +228,7 @@ pub enum TypeValue {
     #[prost(message, tag = "1")]
     Tensor(TensorTypeProto),
     #[prost(message, tag = "4")]
-    Sequence(Unread),
+    Sequence(Box<ElementTypeProto>),
     #[prost(message, tag = "5")]
     Map(Unread),
     #[prost(message, tag = "7")]
@@ -197,7 +236,14 @@ pub enum TypeValue {
     #[prost(message, tag = "8")]
     SparseTensor(Unread),
     #[prost(message, tag = "9")]
-    Optional(Unread),
+    Optional(Box<ElementTypeProto>),
+}
+
+/// The type of what a sequence or an optional holds.
+#[derive(Clone, PartialEq, Message)]
+pub struct ElementTypeProto {
+    #[prost(message, optional, boxed, tag = "1")]
+    pub elem_type: Option<Box<TypeProto>>,
 }
 
 /// A message of which only the presence matters.

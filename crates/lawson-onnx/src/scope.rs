@@ -51,7 +51,7 @@ impl<'a> Scope<'a> {
         }
         let (how, around) = self.around?;
         // A value of another graph can be used only where it was captured, which binds its name here.
-        around.find(name).filter(|item| how == Around::SameGraph || !matches!(item, Item::Value(_)))
+        around.find(name).filter(|item| how == Around::SameGraph || !item.has_values())
     }
 
     /// What a name stands for, or that it is unknown.
@@ -69,13 +69,14 @@ impl<'a> Scope<'a> {
             return Ok(*v);
         }
         let item = self.get(name)?;
+        if let Some(v) = item.as_value() {
+            return Ok(v);
+        }
         let value = item.build(b)?;
-        if !matches!(item, Item::Value(_)) {
-            self.made.insert(name.to_string(), value);
-            // A name that is taken already (by a constant of the graph around, say) is not needed twice.
-            if b.value(value).name.is_none() {
-                let _ = b.name(value, name);
-            }
+        self.made.insert(name.to_string(), value);
+        // A name that is taken already (by a constant of the graph around, say) is not needed twice.
+        if b.value(value).name.is_none() {
+            let _ = b.name(value, name);
         }
         Ok(value)
     }

@@ -5,9 +5,9 @@
 use crate::decode::{Opsets, canonical_domain};
 use crate::import::Functions;
 use crate::op::lookup;
-use crate::proto::{GraphProto, NodeProto};
+use crate::proto::{GraphProto, ModelProto, NodeProto};
 use lawson_graph::{Code, Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// How many nodes are named for each operator.
@@ -43,6 +43,19 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
     }
     Err(Error::new(Code::OnnxUnsupported, message)
         .help("simplify the model, export it at another opset, or ask for the operators"))
+}
+
+/// The operators that a model uses: domain and name.
+pub(crate) fn operators(model: &ModelProto) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&NodeProto> = model.graph.iter().flat_map(|g| &g.node).collect();
+    open.extend(model.functions.iter().flat_map(|f| &f.node));
+    while let Some(node) = open.pop() {
+        let domain = canonical_domain(node.domain.as_deref()).to_string();
+        found.insert((domain, node.op_type.clone().unwrap_or_default()));
+        open.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()).flat_map(|g| &g.node));
+    }
+    found
 }
 
 /// The name of a node: its own, or that of its first result.

@@ -4,10 +4,15 @@
 //! An expression (`past + 1`) counts as one only if each of its names is a dimension of some input by itself, so that it can
 //! be solved; any other text is a name. Where nothing is said, the symbol is made from the input's name and the axis.
 
-use crate::proto::{DimensionProto, DimensionValue, TypeValue, ValueInfoProto};
+use crate::item::sequence_type;
+use crate::proto::{
+    DimensionProto, DimensionValue, ElementTypeProto, TensorTypeProto, TypeValue, ValueInfoProto,
+};
+use crate::special::Special;
 use crate::tensor::dtype;
 use lawson_graph::{
-    Builder, Code, Dim, Error, HostTensor, Place, Relation, Result, Shape, Symbol, Type, parse_dim,
+    Builder, Code, DType, Dim, Error, HostTensor, Place, Relation, Result, Shape, Symbol, Type, Value,
+    parse_dim,
 };
 use std::collections::BTreeSet;
 
@@ -85,35 +90,92 @@ impl Names {
     }
 
     /// The type of an input. Symbols are known to be at least 1 from then on: a run with an empty dimension is refused,
-    /// and shapes can be reasoned about.
-    pub(crate) fn input_type(&self, b: &mut Builder<'_>, info: &ValueInfoProto) -> Result<Type> {
+    /// and shapes can be reasoned about. What the model does not say is taken from the value that the input will have.
+    pub(crate) fn input_type(
+        &self,
+        b: &mut Builder<'_>,
+        info: &ValueInfoProto,
+        special: &Special<'_>,
+    ) -> Result<Type> {
         let name = info.name.as_deref().unwrap_or_default();
         let field = || Place::Field(format!("type of the input `{name}`"));
-        let unsupported = |what: &str| {
-            Err(Error::new(Code::OnnxUnsupported, format!("the input `{name}` is {what}")).at(field()))
+        let Some(ty) = info.r#type.as_ref().and_then(|t| t.value.as_ref()) else {
+            return Err(Error::new(Code::OnnxModel, format!("the input `{name}` has no type")).at(field()));
         };
-        let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
-            Some(TypeValue::Tensor(t)) => t,
-            None => {
-                return Err(
-                    Error::new(Code::OnnxModel, format!("the input `{name}` has no type")).at(field())
-                );
+        self.type_of(b, name, ty, special.value(name), special.sizes(name)).map_err(|e| e.at(field()))
+    }
+
+    fn type_of(
+        &self,
+        b: &mut Builder<'_>,
+        name: &str,
+        ty: &TypeValue,
+        given: Option<&Value>,
+        sizes: Option<&[usize]>,
+    ) -> Result<Type> {
+        let unsupported =
+            |what: &str| Err(Error::new(Code::OnnxUnsupported, format!("the input `{name}` is {what}")));
+        let inner = |t: &'_ ElementTypeProto| t.elem_type.as_ref().and_then(|t| t.value.clone());
+        match (ty, given) {
+            (TypeValue::Tensor(t), given) => {
+                self.tensor_type(b, name, t, given.and_then(Value::as_tensor), sizes)
             }
-            Some(TypeValue::Sequence(_)) => return unsupported("a sequence"),
-            Some(TypeValue::Map(_)) => return unsupported("a map"),
-            Some(TypeValue::Opaque(_)) => return unsupported("an opaque value"),
-            Some(TypeValue::SparseTensor(_)) => return unsupported("a sparse tensor"),
-            Some(TypeValue::Optional(_)) => return unsupported("an optional"),
+            (TypeValue::Sequence(t), Some(Value::Sequence(elements))) => {
+                let Some(TypeValue::Tensor(element)) = inner(t) else {
+                    return unsupported("a sequence of something else than tensors");
+                };
+                let shapes: Vec<Shape> = elements.iter().map(|t| Shape::from(t.sizes())).collect();
+                let dtype = dtype(element.elem_type.unwrap_or(0))?;
+                sequence_type(b, dtype, &shapes).map(Type::Sequence)
+            }
+            (TypeValue::Sequence(_), _) => unsupported("a sequence, and it is not said of which length"),
+            (TypeValue::Optional(t), Some(Value::Optional(content))) => {
+                let Some(of) = inner(t) else { return unsupported("an optional of an unknown type") };
+                // What is not there has any type that fits the declared one.
+                let nothing = match of {
+                    TypeValue::Sequence(_) => Value::Sequence(Vec::new()),
+                    _ => HostTensor::zeros(DType::F32, &[])?.into(),
+                };
+                let content = content.as_deref().unwrap_or(&nothing);
+                self.type_of(b, name, &of, Some(content), None).map(|t| Type::Optional(Box::new(t)))
+            }
+            (TypeValue::Optional(_), _) => unsupported("an optional, and it is not said whether it is there"),
+            (TypeValue::Map(_), _) => unsupported("a map"),
+            (TypeValue::Opaque(_), _) => unsupported("an opaque value"),
+            (TypeValue::SparseTensor(_), _) => unsupported("a sparse tensor"),
+        }
+    }
+
+    fn tensor_type(
+        &self,
+        b: &mut Builder<'_>,
+        name: &str,
+        tensor: &TensorTypeProto,
+        given: Option<&HostTensor>,
+        sizes: Option<&[usize]>,
+    ) -> Result<Type> {
+        let dtype = dtype(tensor.elem_type.unwrap_or(0))?;
+        if let Some(sizes) = sizes {
+            return Ok(Type::tensor(dtype, Shape::from(sizes)));
+        }
+        let unsaid = DimensionProto { value: None };
+        let declared: Vec<&DimensionProto> = match (&tensor.shape, given) {
+            (Some(shape), _) => shape.dim.iter().collect(),
+            (None, Some(given)) => vec![&unsaid; given.sizes().len()],
+            (None, None) => {
+                return Err(Error::new(
+                    Code::OnnxUnsupported,
+                    format!("the input `{name}` is a tensor whose number of dimensions is not said"),
+                ));
+            }
         };
-        let dtype = dtype(tensor.elem_type.unwrap_or(0)).map_err(|e| e.at(field()))?;
-        let Some(shape) = &tensor.shape else {
-            return unsupported("a tensor whose number of dimensions is not said");
-        };
-        let mut dims = Vec::with_capacity(shape.dim.len());
-        for (axis, dim) in shape.dim.iter().enumerate() {
+        let mut dims = Vec::with_capacity(declared.len());
+        for (axis, dim) in declared.into_iter().enumerate() {
+            let is_empty = given.and_then(|t| t.sizes().get(axis)) == Some(&0);
             let dim = match &dim.value {
                 // Some exporters write an unknown dimension as -1.
                 Some(DimensionValue::Value(v)) if *v >= 0 => Dim::from(*v),
+                _ if is_empty => Dim::ZERO,
                 Some(DimensionValue::Param(text)) if !text.is_empty() => self.dim(text),
                 _ => Dim::from(self.fresh(&format!("{name}_{axis}"))),
             };

@@ -9,6 +9,7 @@ mod fuzz;
 mod kernels;
 mod list;
 mod machine;
+mod onnx_test;
 mod ops;
 mod opt;
 mod reduce;
@@ -37,6 +38,7 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Bench(args) => bench::run(args, reporter, out),
         Command::Fuzz(args) => fuzz::run(args, reporter, out),
         Command::Reduce(args) => reduce::run(args, reporter, out),
+        Command::OnnxTest(args) => onnx_test::run(args, reporter, out),
         Command::Explain { code } => explain::run(code.as_deref(), reporter, out),
         Command::Ops { name } => ops::run(name.as_deref(), reporter, out),
         Command::List(command) => list::run(command, reporter, out),

@@ -18,6 +18,8 @@ use std::sync::Arc;
 struct Capture {
     name: String,
     value: ValueId,
+    /// Its elements, if they are known for the runs that the model is imported for.
+    known: Option<HostTensor>,
 }
 
 /// The names that a body uses and does not define.
@@ -41,7 +43,8 @@ fn captures(cx: &NodeCx<'_, '_>, bodies: &[&GraphProto]) -> Vec<Capture> {
     let mut names = BTreeSet::new();
     bodies.iter().for_each(|body| free_names(body, &mut names));
     let value = |name: &&str| match cx.scope.find(name) {
-        Some(Item::Value(value)) => Some(Capture { name: name.to_string(), value }),
+        Some(Item::Value(value)) => Some(Capture { name: name.to_string(), value, known: None }),
+        Some(Item::Known(value, t)) => Some(Capture { name: name.to_string(), value, known: Some(t) }),
         _ => None,
     };
     names.iter().filter_map(value).collect()
@@ -68,7 +71,12 @@ impl<'a> Body<'a> {
     }
 
     fn capture(&mut self, cx: &NodeCx<'_, '_>, captures: &[Capture]) -> Result<()> {
-        captures.iter().try_for_each(|c| self.parameter(&c.name, cx.b.ty(c.value).clone()).map(|_| ()))
+        for Capture { name, value, known } in captures {
+            let inside = self.b.input(name, cx.b.ty(*value).clone())?;
+            let item = known.as_ref().map_or(Item::Value(inside), |t| Item::Known(inside, t.clone()));
+            self.scope.define(name, item)?;
+        }
+        Ok(())
     }
 
     /// Adds the nodes of the ONNX graph; returns its results as values.

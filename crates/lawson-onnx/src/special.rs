@@ -1,0 +1,111 @@
+//! Importing a model for certain inputs: what it leaves open then follows from them.
+//!
+//! In: values for the inputs. Out: a graph for all inputs that agree with them where it matters. First nothing is taken from
+//! the values; if an operator asks for elements that only a run has (a shape, axes, a number of iterations), the inputs that
+//! they come from become known, and the import begins again; if that does not help, all small inputs and then all sizes do.
+//! A known input stays an input of the graph: only what has to be decided while importing is decided by it.
+
+use crate::item::{Item, List, MAX_KNOWN, Maybe};
+use lawson_graph::op::SeqAt;
+use lawson_graph::{
+    Builder, Code, Error, HostTensor, Op, Result, SequenceType, Symbol, Type, Value, ValueId,
+};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is taken from the values of the inputs.
+#[derive(Debug, Default)]
+pub(crate) struct Special<'v> {
+    given: Option<&'v BTreeMap<String, Value>>,
+    known: BTreeSet<String>,
+    sizes: bool,
+    needs: RefCell<BTreeSet<String>>,
+}
+
+impl<'v> Special<'v> {
+    fn new(given: &'v BTreeMap<String, Value>) -> Special<'v> {
+        Special { given: Some(given), ..Special::default() }
+    }
+
+    /// The value that an input will have.
+    pub(crate) fn value(&self, name: &str) -> Option<&'v Value> {
+        self.given?.get(name)
+    }
+
+    /// The sizes that a tensor will have, if they are to be taken for granted.
+    pub(crate) fn sizes(&self, name: &str) -> Option<&'v [usize]> {
+        self.value(name)?.as_tensor().filter(|_| self.sizes).map(HostTensor::sizes)
+    }
+
+    /// Takes note of inputs that the import could not do without.
+    pub(crate) fn needs(&self, names: BTreeSet<String>) {
+        self.needs.replace(names);
+    }
+
+    /// What an input of the graph stands for. A sequence is taken apart, an optional opened.
+    pub(crate) fn input(&self, b: &mut Builder<'static>, name: &str, value: ValueId) -> Result<Item> {
+        match self.value(name) {
+            Some(Value::Tensor(t)) if self.known.contains(name) => Ok(Item::Known(value, t.clone())),
+            Some(Value::Sequence(elements)) => sequence(b, name, value, elements.len()),
+            Some(Value::Optional(None)) => {
+                let Type::Optional(inner) = b.ty(value).clone() else { return Ok(Item::Value(value)) };
+                Ok(Item::Optional(Maybe::None(Some(*inner))))
+            }
+            Some(Value::Optional(Some(inner))) => {
+                let content = b.op1(Op::OptGet, &[value])?;
+                Ok(Item::Optional(Maybe::Some(Box::new(match &**inner {
+                    Value::Sequence(elements) => sequence(b, name, content, elements.len())?,
+                    _ => Item::Value(content),
+                }))))
+            }
+            _ => Ok(Item::Value(value)),
+        }
+    }
+
+    /// Takes more from the values than before; `false` if there is nothing more.
+    fn widen(&mut self) -> bool {
+        let before = self.known.len();
+        self.known.append(&mut self.needs.take());
+        if self.known.len() > before {
+            return true;
+        }
+        let small = |v: &Value| v.as_tensor().is_some_and(|t| t.len() <= MAX_KNOWN && !t.dtype().is_float());
+        let all = self.given.into_iter().flatten().filter(|(_, v)| small(v)).map(|(name, _)| name.clone());
+        self.known.extend(all);
+        self.known.len() > before || !std::mem::replace(&mut self.sizes, true)
+    }
+}
+
+/// The elements of a sequence of the graph that has so many of them.
+pub(crate) fn sequence(b: &mut Builder<'static>, name: &str, value: ValueId, length: usize) -> Result<Item> {
+    let Type::Sequence(SequenceType { element, open, .. }) = b.ty(value).clone() else {
+        return Err(Error::internal(format!("`{name}` is no sequence")));
+    };
+    let mut items = Vec::with_capacity(length);
+    for i in 0..length {
+        let fresh = |k: usize| b.facts().fresh(&Symbol::new(format!("{name}.{i}.{k}")));
+        let defines = (0..open.len()).map(fresh).collect();
+        let at = b.constant(HostTensor::scalar(i as i64))?;
+        items.push(Item::Value(b.op1(Op::SeqAt(SeqAt { defines }), &[value, at])?));
+    }
+    Ok(Item::Sequence(List { dtype: element.dtype, items }))
+}
+
+/// Imports with more and more taken from the values, as long as that may help.
+pub(crate) fn import_for<T>(
+    given: &BTreeMap<String, Value>,
+    import: impl Fn(&Special<'_>) -> Result<T>,
+) -> Result<(T, Vec<String>)> {
+    let mut special = Special::new(given);
+    loop {
+        match import(&special) {
+            Ok(done) => return Ok((done, special.known.into_iter().collect())),
+            Err(e) if matches!(e.code(), Code::OnnxVersion | Code::Budget | Code::Io) => return Err(e),
+            Err(e) => {
+                if !special.widen() {
+                    return Err(e);
+                }
+            }
+        }
+    }
+}
