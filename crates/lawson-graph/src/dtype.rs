@@ -12,6 +12,10 @@ use std::fmt;
 pub enum DType {
     /// One byte, 0 or 1.
     Bool,
+    /// Unsigned 2 bits, four to a byte, the lowest first.
+    U2,
+    /// Signed 2 bits, four to a byte, the lowest first.
+    I2,
     /// Unsigned 4 bits, two to a byte, the lower half first.
     U4,
     /// Signed 4 bits, two to a byte, the lower half first.
@@ -34,8 +38,15 @@ pub enum DType {
     I64,
     /// 8-bit float, 4 exponent and 3 mantissa bits, no infinities, one NaN (`e4m3fn`).
     F8E4M3,
+    /// 4-bit float, 2 exponent bits and 1 mantissa bit, neither infinities nor NaN (`e2m1fn`), and no arithmetic; two
+    /// to a byte, the lower half first.
+    F4E2M1,
     /// 8-bit float, 5 exponent and 2 mantissa bits, with infinities.
     F8E5M2,
+    /// 8-bit float, 4 exponent and 3 mantissa bits, no infinities, one NaN in the place of -0 (`e4m3fnuz`).
+    F8E4M3Fnuz,
+    /// 8-bit float, 5 exponent and 2 mantissa bits, no infinities, one NaN in the place of -0 (`e5m2fnuz`).
+    F8E5M2Fnuz,
     /// IEEE half precision.
     F16,
     /// The upper half of an f32.
@@ -65,8 +76,10 @@ pub enum Class {
 
 impl DType {
     /// Every dtype.
-    pub const ALL: [DType; 18] = [
+    pub const ALL: [DType; 23] = [
         DType::Bool,
+        DType::U2,
+        DType::I2,
         DType::U4,
         DType::I4,
         DType::U8,
@@ -77,8 +90,11 @@ impl DType {
         DType::I32,
         DType::U64,
         DType::I64,
+        DType::F4E2M1,
         DType::F8E4M3,
         DType::F8E5M2,
+        DType::F8E4M3Fnuz,
+        DType::F8E5M2Fnuz,
         DType::F16,
         DType::BF16,
         DType::F32,
@@ -90,6 +106,8 @@ impl DType {
     pub fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
+            DType::U2 => "u2",
+            DType::I2 => "i2",
             DType::U4 => "u4",
             DType::I4 => "i4",
             DType::U8 => "u8",
@@ -101,7 +119,10 @@ impl DType {
             DType::U64 => "u64",
             DType::I64 => "i64",
             DType::F8E4M3 => "f8e4m3fn",
+            DType::F4E2M1 => "f4e2m1fn",
             DType::F8E5M2 => "f8e5m2",
+            DType::F8E4M3Fnuz => "f8e4m3fnuz",
+            DType::F8E5M2Fnuz => "f8e5m2fnuz",
             DType::F16 => "f16",
             DType::BF16 => "bf16",
             DType::F32 => "f32",
@@ -113,8 +134,10 @@ impl DType {
     /// The width of one element in bits; 0 for text.
     pub fn bits(self) -> usize {
         match self {
-            DType::U4 | DType::I4 => 4,
-            DType::Bool | DType::U8 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => 8,
+            DType::U2 | DType::I2 => 2,
+            DType::U4 | DType::I4 | DType::F4E2M1 => 4,
+            DType::Bool | DType::U8 | DType::I8 => 8,
+            DType::F8E4M3 | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz => 8,
             DType::U16 | DType::I16 | DType::F16 | DType::BF16 => 16,
             DType::U32 | DType::I32 | DType::F32 => 32,
             DType::U64 | DType::I64 | DType::F64 => 64,
@@ -131,8 +154,8 @@ impl DType {
     pub fn class(self) -> Class {
         match self {
             DType::Bool => Class::Bool,
-            DType::U4 | DType::U8 | DType::U16 | DType::U32 | DType::U64 => Class::Unsigned,
-            DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => Class::Signed,
+            DType::U2 | DType::U4 | DType::U8 | DType::U16 | DType::U32 | DType::U64 => Class::Unsigned,
+            DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => Class::Signed,
             DType::Str => Class::Str,
             _ => Class::Float,
         }
@@ -153,6 +176,12 @@ impl DType {
         self.is_int() || self.is_float()
     }
 
+    /// Whether operators compute with it. A float without NaN has no result for many of them: it is kept, moved, compared and
+    /// converted, and computed with in a wider type.
+    pub fn has_arithmetic(self) -> bool {
+        self.is_int() || self.has_nan()
+    }
+
     /// Whether it has a sign.
     pub fn is_signed(self) -> bool {
         matches!(self.class(), Class::Signed | Class::Float)
@@ -171,8 +200,9 @@ impl DType {
     /// The precision of a float: how many bits its significand has, the implicit one included.
     pub fn significand_bits(self) -> Option<u32> {
         Some(match self {
-            DType::F8E4M3 => 4,
-            DType::F8E5M2 => 3,
+            DType::F4E2M1 => 2,
+            DType::F8E4M3 | DType::F8E4M3Fnuz => 4,
+            DType::F8E5M2 | DType::F8E5M2Fnuz => 3,
             DType::F16 => 11,
             DType::BF16 => 8,
             DType::F32 => 24,
@@ -189,8 +219,10 @@ impl DType {
     /// The greatest finite float.
     pub fn max_finite(self) -> Option<f64> {
         Some(match self {
+            DType::F4E2M1 => 6.0,
             DType::F8E4M3 => 448.0,
-            DType::F8E5M2 => 57344.0,
+            DType::F8E4M3Fnuz => 240.0,
+            DType::F8E5M2 | DType::F8E5M2Fnuz => 57344.0,
             DType::F16 => 65504.0,
             DType::BF16 => f64::from(f32::from_bits(0x7f7f_0000)),
             DType::F32 => f64::from(f32::MAX),
@@ -202,8 +234,11 @@ impl DType {
     /// The least positive float, subnormals included.
     pub fn min_subnormal(self) -> Option<f64> {
         let exponent = match self {
+            DType::F4E2M1 => -1,
             DType::F8E4M3 => -9,
+            DType::F8E4M3Fnuz => -10,
             DType::F8E5M2 => -16,
+            DType::F8E5M2Fnuz => -17,
             DType::F16 => -24,
             DType::BF16 => -133,
             DType::F32 => -149,
@@ -213,16 +248,22 @@ impl DType {
         Some(2f64.powi(exponent))
     }
 
-    /// Whether the float type has infinities (`f8e4m3fn` has none: overflow gives NaN).
+    /// Whether the float type has infinities. Those that have none give NaN where a result is too large, or their greatest
+    /// value if they have no NaN either.
     pub fn has_infinity(self) -> bool {
-        self.is_float() && self != DType::F8E4M3
+        self.is_float() && (self.bits() > 8 || self == DType::F8E5M2)
+    }
+
+    /// Whether the float type has NaN.
+    pub fn has_nan(self) -> bool {
+        self.is_float() && self != DType::F4E2M1
     }
 
     /// The dtype in which sums and products of many elements of this dtype are kept: `f32` for narrower
     /// floats, the dtype itself otherwise.
     pub fn accumulator(self) -> DType {
         match self {
-            DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 => DType::F32,
+            other if other.is_float() && other.bits() < 32 => DType::F32,
             other => other,
         }
     }
@@ -237,7 +278,9 @@ impl DType {
             (Class::Float, Class::Float) => match wider {
                 DType::F64 => true,
                 DType::F32 => self != DType::F64,
-                DType::F16 | DType::BF16 => self.bits() == 8,
+                DType::F16 | DType::BF16 => self.bits() <= 8,
+                // Those of other bits differ in their NaNs, infinities or zeros.
+                DType::F8E4M3 | DType::F8E5M2 => self == DType::F4E2M1,
                 _ => false,
             },
             (Class::Float, _) => false,

@@ -23,14 +23,15 @@ pub fn wrap(dtype: DType, value: i128) -> i128 {
     }
 }
 
-/// Rounds to the nearest value of a float dtype, ties to even. Overflow gives an infinity, or NaN in `f8e4m3fn`.
+/// Rounds to the nearest value of a float dtype, ties to even. Overflow gives an infinity, NaN in types
+/// that have no infinities, and the greatest value in those that have no NaN either, where NaN is zero.
 pub fn round(dtype: DType, value: f64) -> f64 {
     match dtype {
         DType::F64 => value,
         DType::F32 => f64::from(value as f32),
         DType::F16 => f16_from_f64(value).to_f64(),
         DType::BF16 => bf16_from_f64(value).to_f64(),
-        DType::F8E4M3 | DType::F8E5M2 => f8_to_f64(dtype, f8_from_f64(dtype, value)),
+        _ if dtype.bits() <= 8 => small_to_f64(dtype, small_from_f64(dtype, value)),
         _ => value,
     }
 }
@@ -92,43 +93,67 @@ fn bf16_from_f64(value: f64) -> bf16 {
     bf16::from_f32(odd_single(value))
 }
 
-struct F8 {
+/// A float of at most 8 bits: sign, exponent, mantissa.
+struct Small {
+    bits: u32,
     mantissa: u32,
     bias: i32,
+    special: Special,
 }
 
-fn f8_format(dtype: DType) -> F8 {
-    match dtype {
-        DType::F8E4M3 => F8 { mantissa: 3, bias: 7 },
-        _ => F8 { mantissa: 2, bias: 15 },
-    }
+/// Which bits of a small float are no number.
+#[derive(Clone, Copy, PartialEq)]
+enum Special {
+    /// As in IEEE: the greatest exponent is kept for infinities and NaN.
+    Ieee,
+    /// All ones behind the sign are NaN.
+    AllOnes,
+    /// The sign alone, which would be -0, is NaN.
+    NegativeZero,
+    /// None.
+    Nothing,
 }
 
-/// The byte of an 8-bit float nearest to `value`.
-pub fn f8_from_f64(dtype: DType, value: f64) -> u8 {
-    let F8 { mantissa, bias } = f8_format(dtype);
-    let sign = if value.is_sign_negative() { 0x80u8 } else { 0 };
-    let (nan, overflow) = match dtype {
-        DType::F8E4M3 => (0x7fu8, 0x7fu8),
-        _ => (0x7eu8, 0x7cu8),
+fn small_format(dtype: DType) -> Small {
+    let (bits, mantissa, bias, special) = match dtype {
+        DType::F4E2M1 => (4, 1, 1, Special::Nothing),
+        DType::F8E4M3 => (8, 3, 7, Special::AllOnes),
+        DType::F8E4M3Fnuz => (8, 3, 8, Special::NegativeZero),
+        DType::F8E5M2Fnuz => (8, 2, 16, Special::NegativeZero),
+        _ => (8, 2, 15, Special::Ieee),
+    };
+    Small { bits, mantissa, bias, special }
+}
+
+/// The bits of the small float nearest to `value`.
+pub fn small_from_f64(dtype: DType, value: f64) -> u8 {
+    let Small { bits, mantissa, bias, special } = small_format(dtype);
+    let minus = 1u8 << (bits - 1);
+    let sign = if value.is_sign_negative() { minus } else { 0 };
+    let ones = minus - 1;
+    let (nan, overflow) = match special {
+        Special::Ieee => (sign | (ones - 1), sign | ((ones >> mantissa) << mantissa)),
+        Special::AllOnes => (sign | ones, sign | ones),
+        Special::NegativeZero => (minus, minus),
+        Special::Nothing => (0, sign | ones),
     };
     if value.is_nan() {
-        return sign | nan;
+        return nan;
     }
     let magnitude = value.abs();
     let max = dtype.max_finite().unwrap_or(0.0);
     if magnitude.is_infinite() {
-        return sign | overflow;
+        return overflow;
     }
     // Quantum of the binade of `magnitude`: subnormals share the quantum of the least binade.
     let exponent = if magnitude == 0.0 { 1 - bias } else { exponent_of(magnitude).max(1 - bias) };
     let quantum = 2f64.powi(exponent - mantissa as i32);
     let rounded = (magnitude / quantum).round_ties_even() * quantum;
     if rounded > max {
-        return sign | overflow;
+        return overflow;
     }
     if rounded == 0.0 {
-        return sign;
+        return if special == Special::NegativeZero { 0 } else { sign };
     }
     let exponent = exponent_of(rounded);
     if exponent < 1 - bias {
@@ -140,16 +165,19 @@ pub fn f8_from_f64(dtype: DType, value: f64) -> u8 {
     sign | (((exponent + bias) as u8) << mantissa) | units
 }
 
-/// The value of the byte of an 8-bit float.
-pub fn f8_to_f64(dtype: DType, byte: u8) -> f64 {
-    let F8 { mantissa, bias } = f8_format(dtype);
-    let sign = if byte & 0x80 != 0 { -1.0 } else { 1.0 };
-    let exponent = i32::from((byte & 0x7f) >> mantissa);
+/// The value of the bits of a small float.
+pub fn small_to_f64(dtype: DType, byte: u8) -> f64 {
+    let Small { bits, mantissa, bias, special } = small_format(dtype);
+    let minus = 1u8 << (bits - 1);
+    let ones = minus - 1;
+    let sign = if byte & minus != 0 { -1.0 } else { 1.0 };
+    let exponent = i32::from((byte & ones) >> mantissa);
     let fraction = f64::from(byte & ((1 << mantissa) - 1));
     let scale = f64::from(1u32 << mantissa);
-    match dtype {
-        DType::F8E4M3 if byte & 0x7f == 0x7f => return f64::NAN.copysign(sign),
-        DType::F8E5M2 if exponent == 31 => {
+    match special {
+        Special::AllOnes if byte & ones == ones => return f64::NAN.copysign(sign),
+        Special::NegativeZero if byte == minus => return f64::NAN,
+        Special::Ieee if exponent == i32::from(ones >> mantissa) => {
             return if fraction == 0.0 { f64::INFINITY * sign } else { f64::NAN.copysign(sign) };
         }
         _ => {}
@@ -159,6 +187,22 @@ pub fn f8_to_f64(dtype: DType, byte: u8) -> f64 {
     } else {
         sign * (1.0 + fraction / scale) * 2f64.powi(exponent - bias)
     }
+}
+
+/// The bits of element `index` of an array whose elements share bytes.
+pub(crate) fn read_packed(dtype: DType, bytes: &[u8], index: usize) -> u8 {
+    let width = dtype.bits();
+    let bit = index * width;
+    (bytes[bit / 8] >> (bit % 8)) & ((1u8 << width) - 1)
+}
+
+/// Writes the bits of element `index` of an array whose elements share bytes.
+pub(crate) fn write_packed(dtype: DType, bytes: &mut [u8], index: usize, bits: u8) {
+    let width = dtype.bits();
+    let bit = index * width;
+    let (mask, shift) = ((1u8 << width) - 1, bit % 8);
+    let byte = &mut bytes[bit / 8];
+    *byte = (*byte & !(mask << shift)) | ((bits & mask) << shift);
 }
 
 /// The exponent of a positive, finite, normal f64: `2^e <= x < 2^(e+1)`.
@@ -179,9 +223,8 @@ pub fn read_int(dtype: DType, bytes: &[u8], index: usize) -> i128 {
     }
     match dtype {
         DType::Bool => i128::from(bytes[index] != 0),
-        DType::U4 | DType::I4 => {
-            let nibble = (bytes[index / 2] >> (4 * (index % 2))) & 0xf;
-            wrap(dtype, i128::from(nibble))
+        DType::U2 | DType::I2 | DType::U4 | DType::I4 => {
+            wrap(dtype, i128::from(read_packed(dtype, bytes, index)))
         }
         DType::U8 => read!(u8),
         DType::I8 => read!(i8),
@@ -199,12 +242,7 @@ pub fn read_int(dtype: DType, bytes: &[u8], index: usize) -> i128 {
 pub fn write_int(dtype: DType, bytes: &mut [u8], index: usize, value: i128) {
     match dtype {
         DType::Bool => bytes[index] = u8::from(value != 0),
-        DType::U4 | DType::I4 => {
-            let shift = 4 * (index % 2);
-            let nibble = (value as u8) & 0xf;
-            let byte = &mut bytes[index / 2];
-            *byte = (*byte & !(0xf << shift)) | (nibble << shift);
-        }
+        _ if dtype.bits() < 8 => write_packed(dtype, bytes, index, value as u8),
         _ => {
             let width = dtype.bits() / 8;
             let raw = value.to_le_bytes();
@@ -217,7 +255,7 @@ pub fn write_int(dtype: DType, bytes: &mut [u8], index: usize, value: i128) {
 pub fn read_float(dtype: DType, bytes: &[u8], index: usize) -> f64 {
     let two = |i: usize| [bytes[2 * i], bytes[2 * i + 1]];
     match dtype {
-        DType::F8E4M3 | DType::F8E5M2 => f8_to_f64(dtype, bytes[index]),
+        DType::F4E2M1 => small_to_f64(dtype, read_packed(dtype, bytes, index)),
         DType::F16 => f16::from_le_bytes(two(index)).to_f64(),
         DType::BF16 => bf16::from_le_bytes(two(index)).to_f64(),
         DType::F32 => {
@@ -230,6 +268,7 @@ pub fn read_float(dtype: DType, bytes: &[u8], index: usize) -> f64 {
             raw.copy_from_slice(&bytes[8 * index..8 * index + 8]);
             f64::from_le_bytes(raw)
         }
+        _ if dtype.is_float() => small_to_f64(dtype, bytes[index]),
         _ => 0.0,
     }
 }
@@ -237,13 +276,14 @@ pub fn read_float(dtype: DType, bytes: &[u8], index: usize) -> f64 {
 /// Writes element `index` of a float array, rounding.
 pub fn write_float(dtype: DType, bytes: &mut [u8], index: usize, value: f64) {
     match dtype {
-        DType::F8E4M3 | DType::F8E5M2 => bytes[index] = f8_from_f64(dtype, value),
+        DType::F4E2M1 => write_packed(dtype, bytes, index, small_from_f64(dtype, value)),
         DType::F16 => bytes[2 * index..2 * index + 2].copy_from_slice(&f16_from_f64(value).to_le_bytes()),
         DType::BF16 => {
             bytes[2 * index..2 * index + 2].copy_from_slice(&bf16_from_f64(value).to_le_bytes());
         }
         DType::F32 => bytes[4 * index..4 * index + 4].copy_from_slice(&(value as f32).to_le_bytes()),
         DType::F64 => bytes[8 * index..8 * index + 8].copy_from_slice(&value.to_le_bytes()),
+        _ if dtype.is_float() => bytes[index] = small_from_f64(dtype, value),
         _ => {}
     }
 }
@@ -253,13 +293,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_of_an_8_bit_float_comes_back() {
-        for dtype in [DType::F8E4M3, DType::F8E5M2] {
-            for byte in 0..=255u8 {
-                let value = f8_to_f64(dtype, byte);
-                let back = f8_from_f64(dtype, value);
+    fn every_bit_pattern_of_a_small_float_comes_back() {
+        for dtype in DType::ALL.into_iter().filter(|d| d.is_float() && d.bits() <= 8) {
+            for byte in 0..=((1u32 << dtype.bits()) - 1) as u8 {
+                let value = small_to_f64(dtype, byte);
+                let back = small_from_f64(dtype, value);
                 if value.is_nan() {
-                    assert!(f8_to_f64(dtype, back).is_nan());
+                    assert!(small_to_f64(dtype, back).is_nan());
                 } else {
                     assert_eq!(back, byte, "{dtype} {byte:#x} = {value}");
                 }
@@ -269,7 +309,7 @@ mod tests {
 
     #[test]
     fn eight_bit_floats_round_ties_to_even_and_overflow() {
-        assert_eq!(f8_to_f64(DType::F8E4M3, 0x7e), 448.0);
+        assert_eq!(small_to_f64(DType::F8E4M3, 0x7e), 448.0);
         assert_eq!(round(DType::F8E4M3, 464.0), 448.0);
         assert!(round(DType::F8E4M3, 465.0).is_nan());
         assert_eq!(round(DType::F8E5M2, 61439.0), 57344.0);
@@ -278,6 +318,19 @@ mod tests {
         assert_eq!(round(DType::F8E4M3, 19.0), 20.0);
         assert_eq!(round(DType::F8E4M3, 2f64.powi(-10)), 0.0);
         assert_eq!(round(DType::F8E4M3, 1.5 * 2f64.powi(-9)), 2f64.powi(-8));
+    }
+
+    #[test]
+    fn floats_without_infinities_have_their_own_way_out() {
+        assert_eq!(round(DType::F8E4M3Fnuz, 247.0), 240.0);
+        assert!(round(DType::F8E4M3Fnuz, 249.0).is_nan());
+        assert!(round(DType::F8E5M2Fnuz, f64::INFINITY).is_nan());
+        assert_eq!(small_from_f64(DType::F8E4M3Fnuz, -0.0), 0);
+        assert_eq!(small_to_f64(DType::F8E4M3Fnuz, 1), 2f64.powi(-10));
+        assert_eq!(round(DType::F4E2M1, 1e9), 6.0);
+        assert_eq!(round(DType::F4E2M1, -5.0), -4.0);
+        assert_eq!(round(DType::F4E2M1, 0.25), 0.0);
+        assert_eq!(round(DType::F4E2M1, f64::NAN), 0.0);
     }
 
     #[test]
@@ -318,5 +371,9 @@ mod tests {
             write_int(DType::I4, &mut bytes, i, v);
         }
         assert_eq!((0..3).map(|i| read_int(DType::I4, &bytes, i)).collect::<Vec<_>>(), [1, -8, 7]);
+        for (i, v) in [1i128, -2, 0, -1, 1].into_iter().enumerate() {
+            write_int(DType::I2, &mut bytes, i, v);
+        }
+        assert_eq!((0..5).map(|i| read_int(DType::I2, &bytes, i)).collect::<Vec<_>>(), [1, -2, 0, -1, 1]);
     }
 }

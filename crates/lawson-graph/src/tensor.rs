@@ -87,7 +87,8 @@ fn count(sizes: &[usize]) -> Result<usize> {
 }
 
 impl HostTensor {
-    /// From bytes: little-endian, row-major, contiguous; 4-bit elements two to a byte, the lower half first.
+    /// From bytes: little-endian, row-major, contiguous; elements of less than 8 bits as many to a byte as fit, the
+    /// lowest first.
     pub fn from_bytes(dtype: DType, sizes: &[usize], bytes: impl Into<Bytes>) -> Result<HostTensor> {
         let mut bytes = bytes.into();
         if dtype == DType::Str {
@@ -109,11 +110,12 @@ impl HostTensor {
                 format!("element {bad} of a bool tensor is the byte {}, neither 0 nor 1", bytes[bad]),
             ));
         }
-        // An odd number of 4-bit elements leaves half a byte; it is kept zero, so that equality is by bytes.
-        if dtype.bits() == 4 && n % 2 == 1 && bytes.last().is_some_and(|b| b >> 4 != 0) {
+        // Elements that share bytes may leave some bits of the last; they are kept zero, so that equality is by bytes.
+        let used = n * dtype.bits() % 8;
+        if used > 0 && bytes.last().is_some_and(|b| b >> used != 0) {
             let mut fixed = bytes.to_vec();
             if let Some(last) = fixed.last_mut() {
-                *last &= 0xf;
+                *last &= (1 << used) - 1;
             }
             bytes = fixed.into();
         }
@@ -308,9 +310,9 @@ impl HostTensor {
     pub fn is_splat(&self) -> bool {
         match &self.storage {
             Storage::Text(t) => !t.is_empty() && t.iter().all(|s| *s == t[0]),
-            Storage::Bytes(b) if self.dtype.bits() == 4 => {
-                let first = b.first().map_or(0, |b| b & 0xf);
-                !b.is_empty() && (0..self.len()).all(|i| (b[i / 2] >> (4 * (i % 2))) & 0xf == first)
+            Storage::Bytes(b) if self.dtype.bits() < 8 => {
+                let bits = |i| number::read_packed(self.dtype, b, i);
+                !b.is_empty() && (1..self.len()).all(|i| bits(i) == bits(0))
             }
             Storage::Bytes(b) => {
                 let width = self.dtype.bits() / 8;

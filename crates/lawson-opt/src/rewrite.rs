@@ -302,7 +302,10 @@ impl Rewriter<'_> {
         let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).filter(|n| *n <= most)?;
         match scalar.dtype() {
             DType::Str => HostTensor::from_text(&sizes, vec![scalar.text()[0].clone(); count]).ok(),
-            d if d.bits() == 4 => HostTensor::from_ints(d, &sizes, &vec![scalar.int_at(0); count]).ok(),
+            d if d.bits() < 8 && d.is_int() => {
+                HostTensor::from_ints(d, &sizes, &vec![scalar.int_at(0); count]).ok()
+            }
+            d if d.bits() < 8 => HostTensor::from_floats(d, &sizes, &vec![scalar.float_at(0); count]).ok(),
             d => HostTensor::from_bytes(d, &sizes, scalar.bytes().repeat(count)).ok(),
         }
     }

@@ -90,7 +90,8 @@ impl Instance {
 
     /// One of the dtypes.
     pub fn dtype_of(&mut self, accept: impl Fn(DType) -> bool) -> DType {
-        let fits: Vec<DType> = DType::ALL.into_iter().filter(|d| accept(*d)).collect();
+        let computes = |d: &DType| d.has_arithmetic() || matches!(d, DType::Bool | DType::Str);
+        let fits: Vec<DType> = DType::ALL.into_iter().filter(|d| computes(d) && accept(*d)).collect();
         self.rng.pick(&fits).copied().unwrap_or(DType::F32)
     }
 

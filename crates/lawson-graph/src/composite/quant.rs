@@ -52,19 +52,25 @@ attributes! {
 fn is_quantised(dtype: DType) -> bool {
     matches!(
         dtype,
-        DType::U4
+        DType::U2
+            | DType::I2
+            | DType::U4
             | DType::I4
             | DType::U8
             | DType::I8
             | DType::U16
             | DType::I16
             | DType::I32
+            | DType::F4E2M1
             | DType::F8E4M3
             | DType::F8E5M2
+            | DType::F8E4M3Fnuz
+            | DType::F8E5M2Fnuz
     )
 }
 
-const QUANTISED: Accept = Accept("u4, i4, u8, i8, u16, i16, i32, f8e4m3fn or f8e5m2", is_quantised);
+const QUANTISED: Accept =
+    Accept("an integer of at most 16 bits, i32, or a float of at most 8 bits", is_quantised);
 
 /// How scales lie over the tensor.
 #[derive(Clone)]

@@ -26,17 +26,17 @@ impl Accept {
     /// Anything that has bytes.
     pub const NOT_TEXT: Accept = Accept("any dtype but str", |d| d != DType::Str);
     /// Integers and floats.
-    pub const NUMBER: Accept = Accept("a number", DType::is_number);
+    pub const NUMBER: Accept = Accept("a number", DType::has_arithmetic);
     /// Integers, floats and bool.
-    pub const NUMBER_OR_BOOL: Accept = Accept("a number or bool", |d| d.is_number() || d == DType::Bool);
+    pub const NUMBER_OR_BOOL: Accept = Accept("a number or bool", |d| d.has_arithmetic() || d == DType::Bool);
     /// Floats.
-    pub const FLOAT: Accept = Accept("a float", DType::is_float);
+    pub const FLOAT: Accept = Accept("a float", |d| d.is_float() && d.has_arithmetic());
     /// Integers.
     pub const INT: Accept = Accept("an integer", DType::is_int);
     /// Integers and bool.
     pub const INT_OR_BOOL: Accept = Accept("an integer or bool", |d| d.is_int() || d == DType::Bool);
     /// Signed integers and floats.
-    pub const SIGNED: Accept = Accept("a signed number", |d| d.is_number() && d.is_signed());
+    pub const SIGNED: Accept = Accept("a signed number", |d| d.has_arithmetic() && d.is_signed());
     /// The dtypes of indices.
     pub const INDEX: Accept = Accept("i32 or i64", |d| matches!(d, DType::I32 | DType::I64));
     /// Truth values.

@@ -85,6 +85,7 @@ fn nan_bits(dtype: DType) -> u64 {
     match dtype {
         DType::F8E4M3 => 0x7f,
         DType::F8E5M2 => 0x7e,
+        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz => 0x80,
         DType::F16 => 0x7e00,
         DType::BF16 => 0x7fc0,
         DType::F32 => 0x7fc0_0000,
@@ -92,11 +93,18 @@ fn nan_bits(dtype: DType) -> u64 {
     }
 }
 
-fn sign_bit(dtype: DType) -> u64 {
-    1 << dtype.bits().saturating_sub(1)
+/// The bit that `-` in front of a NaN stands for, if NaN has a sign.
+fn nan_sign_bit(dtype: DType) -> u64 {
+    match dtype {
+        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz => 0,
+        _ => 1 << dtype.bits().saturating_sub(1),
+    }
 }
 
 fn bits_at(tensor: &HostTensor, i: usize) -> u64 {
+    if tensor.dtype().bits() < 8 {
+        return u64::from(number::read_packed(tensor.dtype(), tensor.bytes(), i));
+    }
     let width = tensor.dtype().bits() / 8;
     let mut raw = [0u8; 8];
     raw[..width].copy_from_slice(&tensor.bytes()[i * width..(i + 1) * width]);
@@ -108,7 +116,7 @@ fn is_odd_nan(tensor: &HostTensor, i: usize) -> bool {
     let dtype = tensor.dtype();
     dtype.is_float()
         && tensor.float_at(i).is_nan()
-        && bits_at(tensor, i) & !sign_bit(dtype) != nan_bits(dtype)
+        && bits_at(tensor, i) & !nan_sign_bit(dtype) != nan_bits(dtype)
 }
 
 fn write_element(out: &mut String, tensor: &HostTensor, i: usize) {
@@ -121,7 +129,7 @@ fn write_element(out: &mut String, tensor: &HostTensor, i: usize) {
         Class::Float => {
             let value = tensor.float_at(i);
             if value.is_nan() {
-                let sign = if bits_at(tensor, i) & sign_bit(dtype) != 0 { "-" } else { "" };
+                let sign = if bits_at(tensor, i) & nan_sign_bit(dtype) != 0 { "-" } else { "" };
                 write!(out, "{sign}nan")
             } else if dtype == DType::F32 && value.is_finite() {
                 write!(out, "{:?}", value as f32)
@@ -161,10 +169,12 @@ impl Elements {
     fn push(&mut self, element: Element) {
         match element {
             Element::Text(text) => self.text.push(text),
-            Element::Bits(bits) if self.dtype.bits() == 4 => match self.bytes.last_mut() {
-                Some(last) if self.len % 2 == 1 => *last |= (bits as u8 & 0xf) << 4,
-                _ => self.bytes.push(bits as u8 & 0xf),
-            },
+            Element::Bits(bits) if self.dtype.bits() < 8 => {
+                if (self.len * self.dtype.bits()).is_multiple_of(8) {
+                    self.bytes.push(0);
+                }
+                number::write_packed(self.dtype, &mut self.bytes, self.len, bits as u8);
+            }
             Element::Bits(bits) => self.bytes.extend_from_slice(&bits.to_le_bytes()[..self.dtype.bits() / 8]),
         }
         self.len += 1;
@@ -267,9 +277,10 @@ impl Cursor<'_> {
         match element {
             Element::Text(text) => HostTensor::from_text(sizes, vec![text; len]),
             Element::Bits(0) => HostTensor::zeros(dtype, sizes),
-            Element::Bits(bits) if dtype.bits() == 4 => {
-                let nibble = bits as u8 & 0xf;
-                HostTensor::from_bytes(dtype, sizes, vec![nibble | nibble << 4; cost])
+            Element::Bits(bits) if dtype.bits() < 8 => {
+                let mut byte = [0u8];
+                (0..8 / dtype.bits()).for_each(|i| number::write_packed(dtype, &mut byte, i, bits as u8));
+                HostTensor::from_bytes(dtype, sizes, vec![byte[0]; cost])
             }
             Element::Bits(bits) => {
                 HostTensor::from_bytes(dtype, sizes, bits.to_le_bytes()[..dtype.bits() / 8].repeat(len))
@@ -347,23 +358,27 @@ fn dimensions(sizes: &[usize]) -> String {
 
 /// The bits of the float nearest to the number, `inf` or `nan`; `None` if it is too large for the dtype.
 fn float_bits(dtype: DType, digits: &str, negative: bool) -> Option<u64> {
-    let sign = if negative { sign_bit(dtype) } else { 0 };
-    let bits = match (digits, dtype) {
-        ("nan", _) => nan_bits(dtype),
+    let signed = |magnitude: f64| if negative { -magnitude } else { magnitude };
+    Some(match (digits, dtype) {
+        ("nan", _) if !dtype.has_nan() => return None,
+        ("nan", _) => nan_bits(dtype) | if negative { nan_sign_bit(dtype) } else { 0 },
         ("inf", _) if !dtype.has_infinity() => return None,
-        ("inf", _) => narrow_bits(dtype, f64::INFINITY),
-        (_, DType::F32) => u64::from(digits.parse::<f32>().ok().filter(|v| v.is_finite())?.to_bits()),
-        (_, DType::F64) => digits.parse::<f64>().ok().filter(|v| v.is_finite())?.to_bits(),
+        ("inf", _) => narrow_bits(dtype, signed(f64::INFINITY)),
+        (_, DType::F32) => {
+            let value = digits.parse::<f32>().ok().filter(|v| v.is_finite())?;
+            u64::from((if negative { -value } else { value }).to_bits())
+        }
+        (_, DType::F64) => signed(digits.parse::<f64>().ok().filter(|v| v.is_finite())?).to_bits(),
         _ => {
             let value: f64 = digits.parse().ok()?;
-            number::round(dtype, value).is_finite().then(|| narrow_bits(dtype, value))?
+            let fits = dtype.has_nan() || dtype.max_finite().is_some_and(|max| value <= max);
+            (fits && number::round(dtype, value).is_finite()).then(|| narrow_bits(dtype, signed(value)))?
         }
-    };
-    Some(bits | sign)
+    })
 }
 
 fn narrow_bits(dtype: DType, value: f64) -> u64 {
     let mut raw = [0u8; 8];
-    number::write_float(dtype, &mut raw[..dtype.bits() / 8], 0, value);
+    number::write_float(dtype, &mut raw[..dtype.bits().div_ceil(8)], 0, value);
     u64::from_le_bytes(raw)
 }

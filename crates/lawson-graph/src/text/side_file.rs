@@ -27,7 +27,8 @@ pub(super) struct SideFile {
     tensors: HashMap<String, (Dtype, Vec<usize>, Bytes)>,
 }
 
-/// The dtypes that side files hold, with safetensors' names for them. 4-bit elements and text stay in the text.
+/// The dtypes that side files hold, with safetensors' names for them. Elements that share bytes, floats that
+/// safetensors does not know, and text stay in the text.
 const DTYPES: &[(DType, Dtype)] = &[
     (DType::Bool, Dtype::BOOL),
     (DType::U8, Dtype::U8),

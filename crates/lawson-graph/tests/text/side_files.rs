@@ -100,7 +100,7 @@ fn elements_in_side_files_are_aligned() {
 }
 
 #[test]
-fn small_constants_splats_text_and_nibbles_stay_in_the_text() {
+fn small_constants_splats_text_and_what_safetensors_lacks_stay_in_the_text() {
     let text = print(
         &graph(),
         &PrintOptions {
@@ -110,7 +110,9 @@ fn small_constants_splats_text_and_nibbles_stay_in_the_text() {
     );
     assert!(text.starts_with("lawson 1\nweights \"w.safetensors\"\n\n"), "{text}");
     for line in text.lines().filter(|l| l.contains("constant")) {
-        let inline = [": i4[", ": u4[", ": str[", ": bool[]"].iter().any(|t| line.contains(t));
+        let inline = [": i2[", ": u2[", ": i4[", ": u4[", ": f4e2m1fn[", "fnuz[", ": str[", ": bool[]"]
+            .iter()
+            .any(|t| line.contains(t));
         assert_eq!(line.contains("constant file"), !inline, "{line}");
     }
     let options = PrintOptions {

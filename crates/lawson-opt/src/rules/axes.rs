@@ -253,7 +253,8 @@ pub const RULES: &[Rule] = &[
 fn first_element(t: &HostTensor) -> Result<HostTensor> {
     match t.dtype() {
         lawson_graph::DType::Str => HostTensor::from_text(&[], vec![t.text()[0].clone()]),
-        d if d.bits() == 4 => HostTensor::from_ints(d, &[], &[t.int_at(0)]),
+        d if d.bits() < 8 && d.is_int() => HostTensor::from_ints(d, &[], &[t.int_at(0)]),
+        d if d.bits() < 8 => HostTensor::from_floats(d, &[], &[t.float_at(0)]),
         d => HostTensor::from_bytes(d, &[], t.bytes().slice(..d.bits() / 8)),
     }
 }

@@ -135,7 +135,9 @@ pub(super) fn load(
 ) -> Result<HostTensor> {
     match stored.kind {
         Kind::Utf32 | Kind::Utf8 => load_text(stored, sizes, &data),
-        Kind::Plain(from @ (DType::U8 | DType::I8)) if expected.is_some_and(|d| d.bits() == 4) => {
+        Kind::Plain(from @ (DType::U8 | DType::I8))
+            if expected.is_some_and(|d| d.is_int() && d.bits() < 8) =>
+        {
             pack(from, expected.unwrap_or(from), sizes, &data)
         }
         Kind::Plain(dtype) => {
@@ -150,28 +152,27 @@ pub(super) fn load(
                 data.chunks_exact_mut(stored.item).for_each(<[u8]>::reverse);
             }
             match dtype {
-                // `ml_dtypes` keeps the value in the lower half of the byte.
-                DType::I4 => pack(DType::I8, dtype, sizes, &sign_extended(data)),
-                DType::U4 => {
-                    data.iter_mut().for_each(|b| *b &= 0xf);
-                    pack(DType::U8, dtype, sizes, &data)
-                }
+                // `ml_dtypes` keeps the value in the lower bits of the byte.
+                _ if dtype.bits() < 8 => HostTensor::from_bytes(dtype, sizes, packed(dtype, &data)),
                 _ => HostTensor::from_bytes(dtype, sizes, data),
             }
         }
     }
 }
 
-fn sign_extended(mut data: Vec<u8>) -> Vec<u8> {
-    data.iter_mut().for_each(|b| *b = ((*b << 4) as i8 >> 4) as u8);
-    data
+/// The lower bits of each byte, as many to a byte as fit.
+fn packed(dtype: DType, data: &[u8]) -> Vec<u8> {
+    let width = dtype.bits();
+    let each = 8 / width;
+    let mask = (1u8 << width) - 1;
+    let join = |bytes: &[u8]| bytes.iter().rev().fold(0u8, |all, b| (all << width) | (b & mask));
+    data.chunks(each).map(join).collect()
 }
 
 fn void_dtype(item: usize, expected: Option<DType>) -> Result<DType> {
     let fits = |d: DType| match d {
         DType::BF16 => item == 2,
-        DType::F8E4M3 | DType::F8E5M2 | DType::I4 | DType::U4 => item == 1,
-        _ => false,
+        d => item == 1 && (d.is_float() || d.is_int() && d.bits() < 8) && d.bits() <= 8,
     };
     match expected {
         Some(dtype) if fits(dtype) => Ok(dtype),
@@ -179,7 +180,7 @@ fn void_dtype(item: usize, expected: Option<DType>) -> Result<DType> {
         None if item == 1 => Err(format_error(
             "the file holds 1-byte void elements and does not say what they are",
         )
-        .help("it may hold float8_e4m3fn, float8_e5m2, int4 or uint4; read it for an input of that dtype")),
+        .help("it may hold 8-bit or 4-bit floats, or integers of 4 or 2 bits; read it for an input of that dtype")),
         Some(dtype) => {
             Err(format_error(format!("void elements of {item} bytes cannot be the {dtype} that is expected")))
         }
@@ -187,7 +188,7 @@ fn void_dtype(item: usize, expected: Option<DType>) -> Result<DType> {
     }
 }
 
-/// Bytes, one an element, to two elements a byte; each must be a value of the 4-bit dtype.
+/// Bytes, one an element, to several elements a byte; each must be a value of the narrow dtype.
 fn pack(from: DType, to: DType, sizes: &[usize], data: &[u8]) -> Result<HostTensor> {
     let (low, high) = to.int_range().unwrap_or((0, 0));
     let values: Vec<i128> = (0..data.len()).map(|i| number::read_int(from, data, i)).collect();
@@ -228,8 +229,12 @@ pub(super) fn store(tensor: &HostTensor) -> Result<(Stored, bytes::Bytes)> {
     Ok(match dtype {
         DType::Str => return store_text(tensor),
         DType::BF16 => (plain(Kind::Void, 2), tensor.bytes().clone()),
-        DType::F8E4M3 | DType::F8E5M2 => (plain(Kind::Void, 1), tensor.bytes().clone()),
-        DType::I4 | DType::U4 => {
+        DType::F4E2M1 => {
+            let bits = |i| number::small_from_f64(dtype, tensor.float_at(i));
+            (plain(Kind::Void, 1), (0..tensor.len()).map(bits).collect::<Vec<u8>>().into())
+        }
+        _ if dtype.is_float() && dtype.bits() == 8 => (plain(Kind::Void, 1), tensor.bytes().clone()),
+        _ if dtype.is_int() && dtype.bits() < 8 => {
             let data: Vec<u8> = (0..tensor.len()).map(|i| tensor.int_at(i) as i8 as u8).collect();
             (plain(Kind::Void, 1), data.into())
         }

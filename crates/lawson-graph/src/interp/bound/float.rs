@@ -96,6 +96,10 @@ impl FloatBound {
     /// A result of a dtype whose exact value lies in the range: a target may leave it as it is, keep it in the
     /// accumulator dtype, or round it to the dtype. Each of the three is monotone, so the ends tell.
     pub(super) fn rounded(self, dtype: DType) -> FloatBound {
+        if self.is_nan() && !dtype.has_nan() {
+            // Left as it is, it is NaN; rounded, it is 0.
+            return FloatBound::anything(0.0);
+        }
         if self.is_nan() || self.is_anything() {
             return self;
         }
@@ -120,6 +124,9 @@ impl FloatBound {
         }
         let (lo, hi) = (round(dtype, self.lo), round(dtype, self.hi));
         match (lo.is_nan(), hi.is_nan()) {
+            (false, false) if !dtype.has_nan() => {
+                FloatBound { value: round(dtype, self.value), lo, hi, identity: 0 }
+            }
             (false, false) => FloatBound { value: self.value, lo, hi, identity: 0 },
             (true, true) => FloatBound::point(f64::NAN),
             _ => FloatBound::anything(self.value),
