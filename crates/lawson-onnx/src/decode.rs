@@ -15,7 +15,7 @@ const IR_VERSIONS: std::ops::RangeInclusive<i64> = 3..=14;
 
 /// The oldest and the newest version of the standard operators. An operator that changed after the newest version listed for
 /// it in `op/table.rs` is refused there.
-pub(crate) const OPSET_VERSIONS: std::ops::RangeInclusive<i64> = 7..=28;
+pub(crate) const OPSET_VERSIONS: std::ops::RangeInclusive<i64> = 1..=28;
 
 /// The longest file that is read, in bytes: the limit of the format itself, which protobuf sets. Larger weights belong in
 /// external data.

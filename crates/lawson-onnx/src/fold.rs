@@ -52,8 +52,8 @@ pub(crate) fn constants(cx: &mut NodeCx<'_, '_>, build: Build) -> Option<Vec<Ite
         }
     }
     let graph = b.finish().ok()?;
-    let options =
-        interp::Options { max_steps: MAX_STEPS, max_bytes: MAX_BYTES, ..interp::Options::default() };
+    let host = crate::host::host_functions();
+    let options = interp::Options { max_steps: MAX_STEPS, max_bytes: MAX_BYTES, host };
     let mut values = interp::run(&graph, &[], &options).ok()?.into_iter();
     let mut results = Vec::with_capacity(items.len());
     for item in items {

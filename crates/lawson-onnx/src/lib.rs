@@ -25,6 +25,7 @@ mod dims;
 mod external;
 mod fold;
 mod function;
+mod host;
 mod import;
 mod item;
 mod node;
@@ -37,7 +38,8 @@ mod tensor;
 mod types;
 mod value;
 
-pub use op::operators;
+pub use host::host_functions;
+pub use op::{DOMAINS, operators};
 pub use value::{Kind, value_from_bytes};
 
 use bytes::Bytes;

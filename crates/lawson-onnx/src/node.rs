@@ -203,6 +203,26 @@ impl<'a, 's> NodeCx<'a, 's> {
         self.b.fact(a.clone(), Relation::Eq, b.clone())
     }
 
+    /// Operands 0 and 1. Before version 7 the second is laid over the first from an axis on, if an attribute says so; from then
+    /// on, dimensions are aligned at the end.
+    pub(crate) fn pair(&mut self) -> Result<(ValueId, ValueId)> {
+        let (a, mut b) = (self.value(0)?, self.value(1)?);
+        if self.version < 7 && self.flag("broadcast", false)? {
+            let (whole, part) = (self.b.shape(a)?, self.b.shape(b)?);
+            if let Some(axis) = self.int("axis")? {
+                let axis = self.axis(axis, whole.rank())?;
+                if axis + part.rank() > whole.rank() {
+                    return Err(self.wrong(format!("{part} does not lie over {whole} from axis {axis} on")));
+                }
+                let behind = whole.rank() - axis - part.rank();
+                let dims = part.iter().cloned().chain(std::iter::repeat_n(Dim::ONE, behind));
+                b = self.b.reshape(b, dims.collect::<Shape>())?;
+            }
+        }
+        self.assume_broadcast(&[a, b])?;
+        Ok((a, b))
+    }
+
     /// Assumes that values broadcast against one another: that aligned dimensions, neither of which is 1, are equal.
     pub(crate) fn assume_broadcast(&mut self, values: &[ValueId]) -> Result<()> {
         let shapes = values.iter().map(|v| self.b.shape(*v)).collect::<Result<Vec<_>>>()?;
@@ -265,6 +285,15 @@ impl<'a, 's> NodeCx<'a, 's> {
         Ok(found.map_or(default, |a| f64::from(a.f.unwrap_or(0.0))))
     }
 
+    /// A number, an integer or a float, if it is written.
+    pub(crate) fn int_or_float(&self, name: &'static str) -> Result<Option<f64>> {
+        let is_int = |a: &AttributeProto| a.name.as_deref() == Some(name) && a.r#type == Some(kind::INT);
+        if self.node.attribute.iter().any(is_int) {
+            return Ok(self.int(name)?.map(|i| i as f64));
+        }
+        Ok(if self.has_attribute(name) { Some(self.float(name, 0.0)?) } else { None })
+    }
+
     /// A list of integers, if it is written.
     pub(crate) fn ints(&self, name: &'static str) -> Result<Option<&'a [i64]>> {
         Ok(self.attribute(name, kind::INTS)?.map(|a| a.ints.as_slice()))
@@ -321,7 +350,9 @@ impl<'a, 's> NodeCx<'a, 's> {
     /// Checks that every attribute was asked for.
     pub(crate) fn finish(&self) -> Result<()> {
         let read = self.read.borrow();
-        let unread = |a: &&AttributeProto| !a.name.as_deref().is_some_and(|n| read.contains(n));
+        // Operators of the first versions name buffers that they may reuse; that changes nothing.
+        let known = |n: &str| read.contains(n) || n == "consumed_inputs";
+        let unread = |a: &&AttributeProto| !a.name.as_deref().is_some_and(known);
         match self.node.attribute.iter().find(unread) {
             None => Ok(()),
             Some(a) => {

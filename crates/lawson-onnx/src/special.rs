@@ -8,7 +8,7 @@
 use crate::item::{Item, List, MAX_KNOWN, Maybe};
 use lawson_graph::op::SeqAt;
 use lawson_graph::{
-    Builder, Code, Error, HostTensor, Op, Result, SequenceType, Symbol, Type, Value, ValueId,
+    Builder, Code, Error, HostTensor, Op, Relation, Result, SequenceType, Symbol, Type, Value, ValueId,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ impl<'v> Special<'v> {
     pub(crate) fn input(&self, b: &mut Builder<'static>, name: &str, value: ValueId) -> Result<Item> {
         match self.value(name) {
             Some(Value::Tensor(t)) if self.known.contains(name) => Ok(Item::Known(value, t.clone())),
-            Some(Value::Sequence(elements)) => sequence(b, name, value, elements.len()),
+            Some(Value::Sequence(elements)) => sequence(b, name, value, elements),
             Some(Value::Optional(None)) => {
                 let Type::Optional(inner) = b.ty(value).clone() else { return Ok(Item::Value(value)) };
                 Ok(Item::Optional(Maybe::None(Some(*inner))))
@@ -54,7 +54,7 @@ impl<'v> Special<'v> {
             Some(Value::Optional(Some(inner))) => {
                 let content = b.op1(Op::OptGet, &[value])?;
                 Ok(Item::Optional(Maybe::Some(Box::new(match &**inner {
-                    Value::Sequence(elements) => sequence(b, name, content, elements.len())?,
+                    Value::Sequence(elements) => sequence(b, name, content, elements)?,
                     _ => Item::Value(content),
                 }))))
             }
@@ -76,17 +76,24 @@ impl<'v> Special<'v> {
     }
 }
 
-/// The elements of a sequence of the graph that has so many of them.
-pub(crate) fn sequence(b: &mut Builder<'static>, name: &str, value: ValueId, length: usize) -> Result<Item> {
+/// The elements of a sequence of the graph that will have these; that their sizes are the same is checked in a run.
+fn sequence(b: &mut Builder<'static>, name: &str, value: ValueId, elements: &[HostTensor]) -> Result<Item> {
     let Type::Sequence(SequenceType { element, open, .. }) = b.ty(value).clone() else {
         return Err(Error::internal(format!("`{name}` is no sequence")));
     };
-    let mut items = Vec::with_capacity(length);
-    for i in 0..length {
+    let mut items = Vec::with_capacity(elements.len());
+    for (i, given) in elements.iter().enumerate() {
         let fresh = |k: usize| b.facts().fresh(&Symbol::new(format!("{name}.{i}.{k}")));
-        let defines = (0..open.len()).map(fresh).collect();
+        let defines: Vec<Symbol> = (0..open.len()).map(fresh).collect();
         let at = b.constant(HostTensor::scalar(i as i64))?;
-        items.push(Item::Value(b.op1(Op::SeqAt(SeqAt { defines }), &[value, at])?));
+        let mut item = b.op1(Op::SeqAt(SeqAt { defines }), &[value, at])?;
+        if !open.is_empty() {
+            for (dim, size) in b.shape(item)?.iter().zip(given.sizes()) {
+                b.fact(dim.clone(), Relation::Eq, *size)?;
+            }
+            item = b.reshape(item, given.sizes())?;
+        }
+        items.push(Item::Value(item));
     }
     Ok(Item::Sequence(List { dtype: element.dtype, items }))
 }

@@ -27,17 +27,18 @@ pub(crate) fn dtype(number: i32) -> Result<DType> {
         13 => DType::U64,
         16 => DType::BF16,
         17 => DType::F8E4M3,
+        18 => DType::F8E4M3Fnuz,
         19 => DType::F8E5M2,
+        20 => DType::F8E5M2Fnuz,
         21 => DType::U4,
         22 => DType::I4,
-        14 | 15 | 18 | 20 | 23..=28 => {
+        23 => DType::F4E2M1,
+        25 => DType::U2,
+        26 => DType::I2,
+        14 | 15 | 24 | 27 | 28 => {
             let name = match number {
                 14 | 15 => "complex numbers",
-                18 => "float8e4m3fnuz",
-                20 => "float8e5m2fnuz",
-                23 => "float4e2m1",
                 24 => "float8e8m0",
-                25 | 26 => "2-bit integers",
                 _ => "6-bit floats",
             };
             return Err(Error::new(Code::OnnxUnsupported, format!("{name} have no dtype in Lawson")));
@@ -113,11 +114,9 @@ fn typed(proto: &TensorProto, dtype: DType) -> Result<Bytes> {
         DType::U64 => put(proto.uint64_data.iter().copied()),
         DType::U32 => put(proto.uint64_data.iter().map(|v| *v as u32)),
         DType::I32 => put(int32.copied()),
-        // Narrower elements stand one to an int32, floats by their bits, 4-bit integers in pairs.
+        // Narrower elements stand one to an int32, floats by their bits; those that share a byte, a byte to an int32.
         DType::U16 | DType::I16 | DType::F16 | DType::BF16 => put(int32.map(|v| *v as u16)),
-        DType::U8 | DType::I8 | DType::Bool | DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => {
-            put(int32.map(|v| *v as u8))
-        }
+        _ if dtype.bits() > 0 && dtype.bits() <= 8 => put(int32.map(|v| *v as u8)),
         other => {
             return Err(Error::new(
                 Code::OnnxUnsupported,

@@ -36,7 +36,11 @@ impl Default for Limits {
 
 impl Session {
     pub(crate) fn new(program: Program) -> Session {
-        Session { program, options: interp::Options::default(), cpu: None }
+        #[cfg(feature = "onnx")]
+        let options = interp::Options { host: lawson_onnx::host_functions(), ..interp::Options::default() };
+        #[cfg(not(feature = "onnx"))]
+        let options = interp::Options::default();
+        Session { program, options, cpu: None }
     }
 
     /// The program.
@@ -51,7 +55,7 @@ impl Session {
         (self.options.max_steps, self.options.max_bytes) = (limits.max_steps, limits.max_bytes);
     }
 
-    /// Provides the functions that `host_call` operators name.
+    /// Provides the functions that `host_call` operators name, instead of those of the ONNX front end.
     pub fn set_host_functions(&mut self, functions: interp::HostFunctions) {
         self.options.host = functions;
     }

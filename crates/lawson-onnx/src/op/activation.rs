@@ -82,7 +82,14 @@ pub(super) fn gelu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 }
 
 pub(super) fn prelu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let (x, slope) = (cx.value(0)?, cx.value(1)?);
+    let (x, mut slope) = (cx.value(0)?, cx.value(1)?);
+    let (shape, own) = (cx.b.shape(x)?, cx.b.shape(slope)?);
+    if cx.version < 7 && own.rank() == 1 && shape.rank() > 1 {
+        // One slope a channel.
+        let mut dims = vec![lawson_graph::Dim::ONE; shape.rank() - 1];
+        dims[0] = own[0].clone();
+        slope = cx.b.reshape(slope, lawson_graph::Shape::from(dims))?;
+    }
     one(cx.b.composite(Prelu {}, &[x, slope])?)
 }
 

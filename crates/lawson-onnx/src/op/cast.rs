@@ -3,7 +3,7 @@
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::{DType, Result};
+use lawson_graph::{DType, HostTensor, Result};
 
 /// ONNX leaves floats outside the range of an integer type undefined, and Lawson's cast saturates; only to 4 bits ONNX wraps, by
 /// way of a wider integer. To 8-bit floats ONNX saturates unless told otherwise, and Lawson's cast does not.
@@ -13,11 +13,11 @@ fn cast_to(cx: &mut NodeCx<'_, '_>, to: DType) -> Result<Vec<Item>> {
     let mut x = cx.value(0)?;
     let from = cx.b.dtype(x)?;
     if from != to && (from == DType::Str || to == DType::Str) {
-        return Err(cx.unsupported(format!("a cast from {from} to {to}")));
+        return one(super::hosted::cast_text(cx, x, to)?);
     }
     match to {
-        DType::I4 | DType::U4 if from.is_float() => x = cx.b.cast(x, DType::I32)?,
-        DType::F8E4M3 | DType::F8E5M2 if saturate && from.is_float() && from != to => {
+        DType::I4 | DType::U4 | DType::I2 | DType::U2 if from.is_float() => x = cx.b.cast(x, DType::I32)?,
+        _ if to.is_float() && to.bits() == 8 && saturate && from.is_float() && from != to => {
             let most = to.max_finite().unwrap_or(f64::INFINITY);
             x = cx.b.clip(x, -most, most)?;
         }
@@ -40,12 +40,18 @@ pub(super) fn identity(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     Ok(vec![cx.item(0)?])
 }
 
-/// Inference: nothing is dropped, and the mask is true everywhere.
+/// Outside training nothing is dropped, and the mask is true everywhere. The ratio is an attribute until version 11.
 pub(super) fn dropout(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    cx.ignore("ratio");
-    cx.ignore("seed");
-    if cx.has(2) && !cx.item(2)?.dims().is_some_and(|t| t.dims.iter().all(|d| d.is(0))) {
-        return Err(cx.unsupported("`Dropout` in training mode"));
+    for name in ["seed", "is_test"] {
+        cx.ignore(name);
+    }
+    let ratio = cx.float("ratio", 0.5)?;
+    let training = if cx.has(2) { cx.constant_of(2, "mode")? } else { HostTensor::scalar(false) };
+    if (0..training.len()).any(|i| training.int_at(i) != 0) {
+        let ratio = if cx.has(1) { cx.constant_of(1, "ratio")?.float_at(0) } else { ratio };
+        if ratio != 0.0 {
+            return super::random::dropout(cx, ratio);
+        }
     }
     let mut results = vec![cx.item(0)?];
     if cx.wants(1) {

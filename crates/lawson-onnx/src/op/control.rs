@@ -2,8 +2,10 @@
 //!
 //! A branch whose condition is known is inlined. A loop that always runs as often as it says, a number known from shapes, is
 //! a `scan`, which can also stack results; any other is a `while`. Bodies are closed graphs: values that they use from around
-//! them are captures.
+//! them are captures. A loop that is neither, because its state is a sequence or changes its shape, is unrolled, if it is
+//! known how often it runs (`unroll.rs`).
 
+use super::unroll;
 use crate::import::{MAX_DEPTH, nodes};
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -15,9 +17,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A value of the graph around that a body uses.
-struct Capture {
+pub(super) struct Capture {
     name: String,
-    value: ValueId,
+    pub(super) value: ValueId,
     /// Its elements, if they are known for the runs that the model is imported for.
     known: Option<HostTensor>,
 }
@@ -39,7 +41,7 @@ fn free_names<'g>(graph: &'g GraphProto, free: &mut BTreeSet<&'g str>) {
 }
 
 /// The values around that bodies use, each once.
-fn captures(cx: &NodeCx<'_, '_>, bodies: &[&GraphProto]) -> Vec<Capture> {
+pub(super) fn captures(cx: &NodeCx<'_, '_>, bodies: &[&GraphProto]) -> Vec<Capture> {
     let mut names = BTreeSet::new();
     bodies.iter().for_each(|body| free_names(body, &mut names));
     let value = |name: &&str| match cx.scope.find(name) {
@@ -51,26 +53,26 @@ fn captures(cx: &NodeCx<'_, '_>, bodies: &[&GraphProto]) -> Vec<Capture> {
 }
 
 /// A body that is being built: its parameters are those of the ONNX graph that come as values, then the captures.
-struct Body<'a> {
-    b: Builder<'static>,
+pub(super) struct Body<'a> {
+    pub(super) b: Builder<'static>,
     scope: Scope<'a>,
 }
 
 impl<'a> Body<'a> {
-    fn new(cx: &'a NodeCx<'_, '_>, label: &str) -> Result<Body<'a>> {
+    pub(super) fn new(cx: &'a NodeCx<'_, '_>, label: &str) -> Result<Body<'a>> {
         if cx.depth >= MAX_DEPTH {
             return Err(Error::new(Code::Budget, format!("bodies are nested more than {MAX_DEPTH} deep")));
         }
         Ok(Body { b: cx.b.sub_graph(label), scope: Scope::within(cx.scope) })
     }
 
-    fn parameter(&mut self, name: &str, ty: Type) -> Result<ValueId> {
+    pub(super) fn parameter(&mut self, name: &str, ty: Type) -> Result<ValueId> {
         let value = self.b.input(name, ty)?;
         self.scope.define(name, value.into())?;
         Ok(value)
     }
 
-    fn capture(&mut self, cx: &NodeCx<'_, '_>, captures: &[Capture]) -> Result<()> {
+    pub(super) fn capture(&mut self, cx: &NodeCx<'_, '_>, captures: &[Capture]) -> Result<()> {
         for Capture { name, value, known } in captures {
             let inside = self.b.input(name, cx.b.ty(*value).clone())?;
             let item = known.as_ref().map_or(Item::Value(inside), |t| Item::Known(inside, t.clone()));
@@ -80,12 +82,12 @@ impl<'a> Body<'a> {
     }
 
     /// Adds the nodes of the ONNX graph; returns its results as values.
-    fn fill(&mut self, cx: &NodeCx<'_, '_>, graph: &GraphProto) -> Result<Vec<ValueId>> {
+    pub(super) fn fill(&mut self, cx: &NodeCx<'_, '_>, graph: &GraphProto) -> Result<Vec<ValueId>> {
         let items = nodes(cx.model, &mut self.b, &mut self.scope, graph, cx.depth + 1)?;
         items.iter().map(|item| item.build(&mut self.b)).collect()
     }
 
-    fn finish(mut self, results: &[ValueId]) -> Result<Arc<Graph>> {
+    pub(super) fn finish(mut self, results: &[ValueId]) -> Result<Arc<Graph>> {
         for (i, v) in results.iter().enumerate() {
             self.b.output(&i.to_string(), *v)?;
         }
@@ -97,11 +99,7 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (then, otherwise) = (cx.graph("then_branch")?, cx.graph("else_branch")?);
     if let Some(t) = cx.item(0)?.constant().filter(|t| t.len() == 1) {
         let taken = if t.int_at(0) != 0 { then } else { otherwise };
-        if cx.depth >= MAX_DEPTH {
-            return Err(Error::new(Code::Budget, format!("branches are nested more than {MAX_DEPTH} deep")));
-        }
-        let mut scope = Scope::inside(cx.scope);
-        return nodes(cx.model, cx.b, &mut scope, taken, cx.depth + 1);
+        return inlined(cx, taken, Vec::new());
     }
     let condition = cx.value(0)?;
     let condition = cx.b.reshape(condition, Shape::scalar())?;
@@ -116,6 +114,22 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let operands: Vec<ValueId> = [condition].into_iter().chain(captures.iter().map(|c| c.value)).collect();
     let results = cx.b.op(Op::Cond(Cond { then, otherwise }), &operands)?;
     Ok(results.into_iter().map(Item::Value).collect())
+}
+
+/// Adds the nodes of a graph of the node to the graph around it, with those items for its inputs; returns its results.
+pub(super) fn inlined(cx: &mut NodeCx<'_, '_>, body: &GraphProto, given: Vec<Item>) -> Result<Vec<Item>> {
+    if cx.depth >= MAX_DEPTH {
+        return Err(Error::new(Code::Budget, format!("bodies are nested more than {MAX_DEPTH} deep")));
+    }
+    if body.input.len() != given.len() {
+        let (takes, gets) = (body.input.len(), given.len());
+        return Err(cx.wrong(format!("a graph of `{}` takes {takes} inputs, but gets {gets}", cx.op())));
+    }
+    let mut scope = Scope::inside(cx.scope);
+    for (info, item) in body.input.iter().zip(given) {
+        scope.define(info.name.as_deref().unwrap_or_default(), item)?;
+    }
+    nodes(cx.model, cx.b, &mut scope, body, cx.depth + 1)
 }
 
 /// How often a loop runs at most.
@@ -145,25 +159,49 @@ pub(super) fn repeat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             }
         },
     };
-    let carried = (2..cx.operands()).map(|i| cx.value(i)).collect::<Result<Vec<_>>>()?;
-    if body.input.len() != carried.len() + 2 || body.output.len() < carried.len() + 1 {
+    let items = (2..cx.operands()).map(|i| cx.item(i)).collect::<Result<Vec<_>>>()?;
+    if body.input.len() != items.len() + 2 || body.output.len() < items.len() + 1 {
         let (takes, gives) = (body.input.len(), body.output.len());
         return Err(cx.wrong(format!(
             "a loop that carries {} values has a body that takes {takes} and gives {gives}",
-            carried.len()
+            items.len()
         )));
     }
-    let captures = captures(cx, &[body]);
-    let lp = Loop { body, limit, carried, captures };
+    let rolled = if items.iter().all(|i| i.tensor_type(cx.b).is_ok()) {
+        let carried = (2..cx.operands()).map(|i| cx.value(i)).collect::<Result<Vec<_>>>()?;
+        let captures = captures(cx, &[body]);
+        rolled(cx, Loop { body, limit, carried, captures })
+    } else {
+        Err(cx.unsupported("a loop that carries sequences, and it is not known how often it runs"))
+    };
+    match rolled {
+        Ok(results) => Ok(results),
+        // Why it could not be rolled says more than why it could not be unrolled, unless that is a plain limit.
+        Err(why) => match unroll::unrolled(cx, body, items) {
+            Ok(Some(results)) => Ok(results),
+            Ok(None) => Err(why),
+            Err(e) => Err(e),
+        },
+    }
+}
+
+/// The loop as an operator with a body of its own.
+fn rolled(cx: &mut NodeCx<'_, '_>, lp: Loop<'_>) -> Result<Vec<Item>> {
     match &lp.limit {
-        Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, body)? => {
+        Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, lp.body)? => {
             let facts = cx.b.facts();
             let length = if facts.is_nonnegative(length) { length.clone() } else { length.max(&Dim::ZERO) };
             as_scan(cx, &lp, length)
         }
-        _ if body.output.len() > lp.carried.len() + 1 => Err(cx.unsupported(
-            "a loop that stacks results and may end early, or runs a number of times known only then",
-        )),
+        _ if lp.body.output.len() > lp.carried.len() + 1 => {
+            if cx.has(0) {
+                let item = cx.item(0)?;
+                cx.unknown(0, &item, "number of iterations");
+            }
+            Err(cx.unsupported(
+                "a loop that stacks results and may end early, or runs a number of times known only then",
+            ))
+        }
         _ => as_while(cx, &lp),
     }
 }
@@ -207,7 +245,7 @@ fn goes_on(cx: &NodeCx<'_, '_>, body: &GraphProto) -> Result<bool> {
     Ok(false)
 }
 
-fn parameter_name(body: &GraphProto, i: usize) -> String {
+pub(super) fn parameter_name(body: &GraphProto, i: usize) -> String {
     let name = body.input.get(i).and_then(|p| p.name.as_deref()).filter(|n| !n.is_empty());
     name.map_or_else(|| format!("parameter.{i}"), str::to_string)
 }

@@ -31,7 +31,18 @@ fn with_bias(cx: &mut NodeCx<'_, '_>, y: ValueId) -> Result<Vec<Item>> {
 }
 
 pub(super) fn conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let (x, w, xs, ws) = operands(cx)?;
+    let (x, w, _, _) = operands(cx)?;
+    let y = convolved(cx, x, w)?;
+    with_bias(cx, y)
+}
+
+/// The convolution of two values as the node's attributes describe it.
+pub(super) fn convolved(cx: &mut NodeCx<'_, '_>, x: ValueId, w: ValueId) -> Result<ValueId> {
+    cx.ignore("kernel_shape");
+    let (xs, ws) = (cx.b.shape(x)?, cx.b.shape(w)?);
+    if xs.rank() < 3 || ws.rank() != xs.rank() {
+        return Err(cx.wrong(format!("`{}` of {xs} with weights {ws}", cx.op())));
+    }
     let windows = Windows::read(cx, &xs[2..], &ws[2..])?;
     let groups = cx.int("group")?.unwrap_or(1);
     let convolve = Convolve {
@@ -42,28 +53,26 @@ pub(super) fn conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         groups,
         ..Convolve::plain(xs.rank() - 2)
     };
-    let y = cx.b.op1(Op::Convolve(convolve), &[x, w])?;
-    with_bias(cx, y)
+    cx.b.op1(Op::Convolve(convolve), &[x, w])
 }
 
 /// A convolution over the operand spread out by the strides, with the kernel reversed and its channels exchanged.
 pub(super) fn conv_transpose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (x, w, xs, ws) = operands(cx)?;
     let spatial = xs.rank() - 2;
-    if cx.has_attribute("output_shape") || !matches!(cx.text("auto_pad")?, None | Some("NOTSET" | "VALID")) {
-        return Err(cx.unsupported("`ConvTranspose` with `output_shape` or automatic padding"));
-    }
-    let windows = Windows::read(cx, &xs[2..], &ws[2..])?;
+    let mut windows = Windows::read(cx, &xs[2..], &ws[2..])?;
     let groups = cx.int("group")?.unwrap_or(1);
     let extra = cx.ints("output_padding")?.map_or_else(|| vec![0; spatial], <[i64]>::to_vec);
     if extra.len() != spatial || groups < 1 {
         return Err(cx.wrong(format!("`ConvTranspose` with output padding {extra:?} and {groups} groups")));
     }
+    let mut extra: Vec<Dim> = extra.into_iter().map(Dim::from).collect();
+    padding_for_size(cx, &xs, &ws, &mut windows, &mut extra)?;
     let (mut low, mut high) = (Vec::new(), Vec::new());
     for i in 0..spatial {
         let reach = (ws[2 + i].clone() - 1) * windows.dilation[i];
         low.push(reach.clone() - windows.low[i].clone());
-        high.push(reach - windows.high[i].clone() + extra[i]);
+        high.push(reach - windows.high[i].clone() + extra[i].clone());
     }
     if low.iter().chain(&high).any(|d| !cx.b.facts().is_nonnegative(d)) {
         return Err(cx.unsupported("`ConvTranspose` with more padding than its kernel is wide"));
@@ -79,6 +88,51 @@ pub(super) fn conv_transpose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     };
     let y = cx.b.op1(Op::Convolve(convolve), &[x, w])?;
     with_bias(cx, y)
+}
+
+/// Where the size of the result is given, or is to be that of the operand times the stride, the padding follows from it. What
+/// is more than the sum of all windows is added at the end.
+fn padding_for_size(
+    cx: &NodeCx<'_, '_>,
+    xs: &Shape,
+    ws: &Shape,
+    windows: &mut Windows,
+    extra: &mut [Dim],
+) -> Result<()> {
+    let side = cx.text("auto_pad")?.unwrap_or("NOTSET");
+    let automatic = matches!(side, "SAME_UPPER" | "SAME_LOWER");
+    let spatial = xs.rank() - 2;
+    let given = cx.ints("output_shape")?;
+    // Some write the batch and the channels too.
+    let given = given.map(|sizes| &sizes[sizes.len().saturating_sub(spatial)..]);
+    if given.is_none() && !automatic {
+        return Ok(());
+    }
+    for i in 0..spatial {
+        let stride = windows.stride[i];
+        let size = match given {
+            Some(sizes) => sizes.get(i).map(|s| Dim::from(*s)),
+            None => Some(xs[2 + i].clone() * stride),
+        };
+        let Some(size) = size else { return Err(cx.wrong("`output_shape` does not fit the operand")) };
+        let reach = (ws[2 + i].clone() - 1) * windows.dilation[i] + 1;
+        let facts = cx.b.facts();
+        let total = facts.simplify(&((xs[2 + i].clone() - 1) * stride + reach + extra[i].clone() - size));
+        if facts.is_nonnegative(&total) {
+            let less = facts.simplify(&total.floor_div(&Dim::from(2)));
+            let more = facts.simplify(&(total - less.clone()));
+            (windows.low[i], windows.high[i]) =
+                if side == "SAME_UPPER" { (less, more) } else { (more, less) };
+        } else if facts.is_nonnegative(&-total.clone()) {
+            (windows.low[i], windows.high[i]) = (Dim::ZERO, Dim::ZERO);
+            extra[i] = extra[i].clone() - total;
+        } else {
+            return Err(
+                cx.unsupported("`ConvTranspose` to a size of which it is not known whether it needs padding")
+            );
+        }
+    }
+    Ok(())
 }
 
 /// `[in, out / groups, spatial…]` as `[out, in / groups, spatial…]`, each spatial axis backwards.

@@ -6,8 +6,8 @@
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::op::{Contract, Monoid};
-use lawson_graph::{Dim, Keep, Op, Result, Shape, ValueId};
+use lawson_graph::op::{CompareKind, Contract, Monoid};
+use lawson_graph::{DType, Dim, Keep, Op, Result, Shape, ValueId};
 
 /// The name of an axis: a letter, or a position in what an ellipsis stands for, counted from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,17 +76,33 @@ pub(super) fn einsum(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         if labels.len() != rank {
             return Err(cx.wrong(format!("`{text}` names {} axes of a tensor with {rank}", labels.len())));
         }
-        if labels.iter().enumerate().any(|(i, l)| labels[..i].contains(l)) {
-            return Err(cx.unsupported(format!("a diagonal, as in `{text}`")));
-        }
         widest = if text.contains("...") { widest.max(ellipsis) } else { widest };
-        terms.push(Term { value, labels });
+        terms.push(diagonal(cx, Term { value, labels })?);
     }
     let result = match right {
         Some(text) => labels(cx, text, widest)?,
         None => implied(&terms),
     };
     one(summed(cx, terms, &result)?)
+}
+
+/// The term with each label once: of axes that share one, only elements with equal indices stay.
+fn diagonal(cx: &mut NodeCx<'_, '_>, mut t: Term) -> Result<Term> {
+    let twice = |labels: &[Label]| {
+        let again = |i: usize| labels[..i].iter().position(|l| *l == labels[i]).map(|first| (first, i));
+        (0..labels.len()).find_map(again)
+    };
+    while let Some((first, second)) = twice(&t.labels) {
+        let shape = cx.b.shape(t.value)?;
+        let rows = cx.b.iota(DType::I64, shape.clone(), first)?;
+        let columns = cx.b.iota(DType::I64, shape, second)?;
+        let on = cx.b.compare(CompareKind::Eq, rows, columns)?;
+        let zero = cx.b.full_like(t.value, 0.0)?;
+        let kept = cx.b.select(on, t.value, zero)?;
+        t.value = cx.b.reduce(Monoid::Sum, kept, &[second], Keep::No)?;
+        t.labels.remove(second);
+    }
+    Ok(t)
 }
 
 fn summed(cx: &mut NodeCx<'_, '_>, terms: Vec<Term>, result: &[Label]) -> Result<ValueId> {

@@ -19,6 +19,8 @@ pub(super) fn matmul(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 /// `alpha·A'·B' + beta·C`, where a prime may transpose.
 pub(super) fn gemm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (alpha, beta) = (cx.float("alpha", 1.0)?, cx.float("beta", 1.0)?);
+    // Before version 7 it says whether the last operand may be smaller; it always may.
+    cx.ignore("broadcast");
     let (trans_a, trans_b) = (cx.flag("transA", false)?, cx.flag("transB", false)?);
     let (a, b, c) = (cx.value(0)?, cx.value(1)?, cx.optional(2)?);
     for v in [a, b] {

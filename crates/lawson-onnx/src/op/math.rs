@@ -34,8 +34,7 @@ pub(super) fn reciprocal(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 macro_rules! binary {
     ($($name:ident => $kind:ident),* $(,)?) => {$(
         pub(super) fn $name(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-            let (a, b) = (cx.value(0)?, cx.value(1)?);
-            cx.assume_broadcast(&[a, b])?;
+            let (a, b) = cx.pair()?;
             one(cx.b.binary(BinaryKind::$kind, a, b)?)
         }
     )*};
@@ -46,7 +45,7 @@ binary! {
 
 /// Bases and exponents may have different dtypes; the result has that of the base.
 pub(super) fn pow(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let (base, exponent) = (cx.value(0)?, cx.value(1)?);
+    let (base, exponent) = cx.pair()?;
     let (to, by) = (cx.b.dtype(base)?, cx.b.dtype(exponent)?);
     if by.is_float() && !to.is_float() {
         let wide = cx.b.cast(base, by)?;
@@ -126,4 +125,63 @@ pub(super) fn is_inf(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = if negative && positive { cx.b.abs(x)? } else { x };
     let bound = cx.b.full_like(x, if positive { upper } else { lower })?;
     one(cx.b.compare(CompareKind::Eq, x, bound)?)
+}
+
+/// Elements near 0 become 0, the others come nearer to it.
+pub(super) fn shrink(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (bias, bound) = (cx.float("bias", 0.0)?, cx.float("lambd", 0.5)?);
+    let x = cx.value(0)?;
+    let (low, high, zero) = (cx.b.full_like(x, -bound)?, cx.b.full_like(x, bound)?, cx.b.full_like(x, 0.0)?);
+    let (below, above) = (cx.b.compare(CompareKind::Lt, x, low)?, cx.b.compare(CompareKind::Gt, x, high)?);
+    let (up, down) = (cx.b.add_scalar(x, bias)?, cx.b.add_scalar(x, -bias)?);
+    let rest = cx.b.select(above, down, zero)?;
+    one(cx.b.select(below, up, rest)?)
+}
+
+/// Determinants of square matrices of a known, small size, by minors of the first row.
+pub(super) fn det(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    const MAX_SIZE: usize = 6;
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    let rank = shape.rank();
+    let size = rank.checked_sub(2).and_then(|lead| {
+        let n = shape[lead].as_const().filter(|n| shape[lead + 1].is(*n))?;
+        usize::try_from(n).ok().filter(|n| (1..=MAX_SIZE).contains(n))
+    });
+    let Some(size) = size else {
+        return Err(cx.unsupported(format!("`Det` of {shape}; square matrices of up to {MAX_SIZE} rows are")));
+    };
+    let lead: lawson_graph::Shape = shape.iter().take(rank - 2).cloned().collect();
+    let mut rows: Vec<Vec<ValueId>> = Vec::with_capacity(size);
+    for i in 0..size {
+        let row = cx.b.slice_axis(x, rank - 2, i as i64, 1)?;
+        let mut elements = Vec::with_capacity(size);
+        for j in 0..size {
+            let element = cx.b.slice_axis(row, rank - 1, j as i64, 1)?;
+            elements.push(cx.b.reshape(element, lead.clone())?);
+        }
+        rows.push(elements);
+    }
+    let columns: Vec<usize> = (0..size).collect();
+    one(minor(cx, &rows, &columns)?)
+}
+
+/// The determinant of the last rows, as many as there are columns.
+fn minor(cx: &mut NodeCx<'_, '_>, rows: &[Vec<ValueId>], columns: &[usize]) -> Result<ValueId> {
+    let row = &rows[rows.len() - columns.len()];
+    if let [only] = columns {
+        return Ok(row[*only]);
+    }
+    let mut total: Option<ValueId> = None;
+    for (i, column) in columns.iter().enumerate() {
+        let rest: Vec<usize> = columns.iter().copied().filter(|c| c != column).collect();
+        let inner = minor(cx, rows, &rest)?;
+        let part = cx.b.mul(row[*column], inner)?;
+        total = Some(match total {
+            None => part,
+            Some(t) if i % 2 == 1 => cx.b.sub(t, part)?,
+            Some(t) => cx.b.add(t, part)?,
+        });
+    }
+    total.ok_or_else(|| cx.wrong("a determinant of nothing"))
 }

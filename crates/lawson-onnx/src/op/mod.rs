@@ -5,6 +5,7 @@
 //! function says so with explicit operators.
 
 mod activation;
+mod arrange;
 mod attention;
 mod cast;
 mod compare;
@@ -12,20 +13,33 @@ mod control;
 mod conv;
 mod einsum;
 mod gather;
+mod hosted;
+mod integer;
+mod learn;
 mod linear;
+mod loss;
 mod math;
 mod norm;
 mod pad;
 mod pool;
 mod quant;
+mod random;
+mod recurrent;
 mod reduce;
 mod resize;
+mod rnn;
+mod rotary;
+mod sample;
+mod scan;
 mod scatter;
 mod select;
+mod sequence;
 mod shape;
 mod slice;
 mod source;
+mod spectral;
 mod table;
+mod unroll;
 mod window;
 
 use crate::item::Item;
@@ -45,18 +59,18 @@ pub(crate) struct Entry {
 
 /// How an operator is built in a version of its domain; `None` if it is not known, or not yet in that version.
 pub(crate) fn lookup(domain: &str, name: &str, version: i64) -> Option<Build> {
-    if !domain.is_empty() {
-        return None;
-    }
-    let table = table::STANDARD;
+    let table = table::of(domain)?;
     let found = table.binary_search_by(|e| e.name.cmp(name)).ok()?;
     table[found].versions.iter().rev().find(|(since, _)| *since <= version).map(|(_, build)| *build)
 }
 
-/// The names of the operators of the standard domain that are imported, in order.
-pub fn operators() -> impl Iterator<Item = &'static str> {
-    table::STANDARD.iter().map(|e| e.name)
+/// The names of the operators of a domain that are imported, in order; the standard domain is the empty text.
+pub fn operators(domain: &str) -> impl Iterator<Item = &'static str> {
+    table::of(domain).unwrap_or_default().iter().map(|e| e.name)
 }
+
+/// The domains of which operators are imported.
+pub const DOMAINS: [&str; 4] = ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"];
 
 /// One result.
 fn one(value: ValueId) -> Result<Vec<Item>> {
@@ -64,18 +78,21 @@ fn one(value: ValueId) -> Result<Vec<Item>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_table_is_in_order_and_so_are_versions() {
-        assert!(table::STANDARD.is_sorted_by(|a, b| a.name < b.name));
-        for entry in table::STANDARD {
+        for entry in DOMAINS.iter().flat_map(|d| table::of(d).unwrap()) {
             assert!(
                 !entry.versions.is_empty() && entry.versions.is_sorted_by(|a, b| a.0 < b.0),
                 "{}",
                 entry.name
             );
+        }
+        for table in DOMAINS.iter().map(|d| table::of(d).unwrap()) {
+            assert!(table.is_sorted_by(|a, b| a.name < b.name));
         }
     }
 

@@ -86,16 +86,83 @@ pub(super) fn rms_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(cx.b.composite(RmsNorm { axis, epsilon }, &[x, scale])?)
 }
 
-/// Inference: the statistics are operands.
+/// The statistics are operands, or in training mode those of the batch, with which the operands are brought up to date.
 pub(super) fn batch_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    cx.only_results(1)?;
-    cx.ignore("momentum");
-    if cx.flag("training_mode", false)? || !cx.flag("spatial", true)? {
-        return Err(cx.unsupported("`BatchNormalization` in training mode, or not spatial"));
+    let momentum = cx.float("momentum", f64::from(0.9f32))?;
+    if !cx.flag("spatial", true)? {
+        return Err(cx.unsupported("`BatchNormalization` that is not spatial"));
     }
+    let training = cx.flag("training_mode", false)?;
     let epsilon = cx.float("epsilon", f64::from(1e-5f32))?;
-    let operands = (0..5).map(|i| cx.value(i)).collect::<Result<Vec<ValueId>>>()?;
-    one(cx.b.composite(BatchNorm { axis: 1, epsilon }, &operands)?)
+    let mut operands = (0..5).map(|i| cx.value(i)).collect::<Result<Vec<ValueId>>>()?;
+    // Older versions have other results for training, which nobody asks for then.
+    cx.ignore("is_test");
+    cx.ignore("consumed_inputs");
+    if !training {
+        cx.only_results(1)?;
+        return one(cx.b.composite(BatchNorm { axis: 1, epsilon }, &operands)?);
+    }
+    let x = operands[0];
+    let axes: Vec<usize> = (0..cx.b.tensor_type(x)?.rank()).filter(|a| *a != 1).collect();
+    let own = [
+        cx.b.composite(Mean { axes: axes.clone(), keep_dims: false }, &[x])?,
+        cx.b.composite(Variance { axes, keep_dims: false, correction: 0 }, &[x])?,
+    ];
+    let mut results = Vec::with_capacity(3);
+    for (i, now) in own.into_iter().enumerate() {
+        let dtype = cx.b.dtype(operands[3 + i])?;
+        let now = cx.b.cast(now, dtype)?;
+        let (kept, added) =
+            (cx.b.mul_scalar(operands[3 + i], momentum)?, cx.b.mul_scalar(now, 1.0 - momentum)?);
+        results.push(cx.b.add(kept, added)?.into());
+        operands[3 + i] = now;
+    }
+    results.insert(0, cx.b.composite(BatchNorm { axis: 1, epsilon }, &operands)?.into());
+    Ok(results)
+}
+
+/// Each element over a power of the squares of its neighbours along the channels.
+pub(super) fn local_response(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    use lawson_graph::op::{Monoid, WindowReduce};
+    let (alpha, beta) = (cx.float("alpha", f64::from(1e-4f32))?, cx.float("beta", 0.75)?);
+    let bias = cx.float("bias", 1.0)?;
+    let size = cx.int("size")?.filter(|s| *s >= 1).ok_or_else(|| cx.wrong("`LRN` has no size"))?;
+    let x = cx.value(0)?;
+    let rank = cx.b.tensor_type(x)?.rank();
+    if rank < 2 {
+        return Err(cx.wrong("`LRN` of a tensor without channels"));
+    }
+    let square = cx.b.mul(x, x)?;
+    let mut window = WindowReduce {
+        kind: Monoid::Sum,
+        window: vec![1; rank],
+        stride: vec![1; rank],
+        dilation: vec![1; rank],
+        low: vec![Dim::ZERO; rank],
+        high: vec![Dim::ZERO; rank],
+    };
+    window.window[1] = size;
+    window.low[1] = Dim::from((size - 1) / 2);
+    window.high[1] = Dim::from(size / 2);
+    let sum = cx.b.op1(lawson_graph::Op::WindowReduce(window), &[square])?;
+    let scaled = cx.b.mul_scalar(sum, alpha / size as f64)?;
+    let base = cx.b.add_scalar(scaled, bias)?;
+    let power = cx.b.full_like(base, beta)?;
+    let divisor = cx.b.pow(base, power)?;
+    one(cx.b.div(x, divisor)?)
+}
+
+/// `(x - mean) / (deviation + 1e-9)`.
+pub(super) fn mean_variance(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let rank = cx.b.tensor_type(x)?.rank();
+    let axes = cx.axes(cx.ints("axes")?.unwrap_or(&[0, 2, 3]), rank)?;
+    let mean = cx.b.composite(Mean { axes: axes.clone(), keep_dims: true }, &[x])?;
+    let variance = cx.b.composite(Variance { axes, keep_dims: true, correction: 0 }, &[x])?;
+    let deviation = cx.b.sqrt(variance)?;
+    let deviation = cx.b.add_scalar(deviation, 1e-9)?;
+    let centred = cx.b.sub(x, mean)?;
+    one(cx.b.div(centred, deviation)?)
 }
 
 pub(super) fn instance_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

@@ -28,10 +28,13 @@ pub(super) fn top_k(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 pub(super) fn one_hot(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (at, values) = (cx.value(0)?, cx.value(2)?);
     let depth = match cx.item(1)? {
-        // The depth may even be a float.
-        Item::Constant(t) if t.len() == 1 => Dim::from(i64::try_from(t.int_at(0)).unwrap_or(-1)),
         Item::Dims(t) if t.dims.len() == 1 => t.dims[0].clone(),
-        _ => return Err(cx.unsupported("`OneHot` whose depth is computed when the model runs")),
+        item => match item.constant().filter(|t| t.len() == 1) {
+            // The depth may even be a float.
+            Some(t) if t.dtype().is_float() => Dim::from(t.float_at(0) as i64),
+            Some(t) => Dim::from(i64::try_from(t.int_at(0)).unwrap_or(-1)),
+            None => return Err(cx.unknown(1, &item, "depth")),
+        },
     };
     let rank = cx.b.tensor_type(at)?.rank();
     let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), rank + 1)?;

@@ -200,6 +200,11 @@ pub(super) fn space_to_depth(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (h, w) = (by(&h), by(&w));
     let parts = [n.clone(), c.clone(), h.clone(), s.clone(), w.clone(), s.clone()];
     let split = cx.b.reshape(x, parts)?;
-    let moved = cx.b.transpose(split, &[0, 3, 5, 1, 2, 4])?;
+    let perm = match cx.text("mode")? {
+        None | Some("DCR") => [0, 3, 5, 1, 2, 4],
+        Some("CRD") => [0, 1, 3, 5, 2, 4],
+        Some(other) => return Err(cx.wrong(format!("`SpaceToDepth` has no mode `{other}`"))),
+    };
+    let moved = cx.b.transpose(split, &perm)?;
     one(cx.b.reshape(moved, [n, c * s.clone() * s, h, w])?)
 }

@@ -4,6 +4,7 @@ use crate::node::NodeCx;
 use lawson_graph::{Dim, Result};
 
 /// How a window slides, one entry a spatial axis.
+#[derive(Clone)]
 pub(super) struct Windows {
     pub(super) stride: Vec<i64>,
     pub(super) dilation: Vec<i64>,

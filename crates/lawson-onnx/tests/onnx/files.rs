@@ -169,10 +169,10 @@ fn external_data_are_read_from_the_models_folder_only() {
 #[test]
 fn versions_that_are_not_known_are_refused() {
     let empty = || graph(vec![input("x", DType::F32, &["1"])], &[], vec![node("Neg", "x", "y")], "y");
-    for version in [0, 6, 29, i64::MAX] {
+    for version in [0, -1, 29, i64::MAX] {
         assert_eq!(import(&model(version, empty())).unwrap_err().code(), Code::OnnxVersion, "{version}");
     }
-    assert!(import(&model(7, empty())).is_ok());
+    assert!(import(&model(1, empty())).is_ok());
     let mut old = model(18, empty());
     old.ir_version = Some(1);
     assert_eq!(import(&old).unwrap_err().code(), Code::OnnxVersion);

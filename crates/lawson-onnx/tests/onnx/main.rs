@@ -7,3 +7,4 @@ mod hostile;
 mod model;
 mod operators;
 mod shapes;
+mod special;

@@ -25,9 +25,14 @@ pub fn number(dtype: DType) -> i32 {
         DType::U64 => 13,
         DType::BF16 => 16,
         DType::F8E4M3 => 17,
+        DType::F8E4M3Fnuz => 18,
         DType::F8E5M2 => 19,
+        DType::F8E5M2Fnuz => 20,
         DType::U4 => 21,
         DType::I4 => 22,
+        DType::F4E2M1 => 23,
+        DType::U2 => 25,
+        DType::I2 => 26,
         other => panic!("{other} has no number here"),
     }
 }

@@ -10,9 +10,15 @@ use lawson::kernel::Action;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Operators of the graph that a target may leave to the host, and why.
+/// Operators of the graph that a target may leave to the host. Scatters are among them as long as no kernel writes where data
+/// says.
 pub(super) const HOST_ONLY: &[&str] = &[
     "sort",
+    "scatter_set",
+    "scatter_add",
+    "scatter_mul",
+    "scatter_min",
+    "scatter_max",
     "host_call",
     "symbol",
     "seq_make",
