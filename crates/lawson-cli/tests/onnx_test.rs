@@ -199,3 +199,14 @@ fn what_a_shape_needs_is_taken_from_the_data_and_said() {
     assert_eq!(report["totals"]["passed"], 1, "{report}");
     assert_eq!(report["cases"][0]["known"], serde_json::json!(["shape"]));
 }
+
+/// What ONNX Runtime computes for operators of its own (`tests/onnx/contrib.py`).
+#[test]
+fn operators_of_onnx_runtime_give_what_it_gives() {
+    let cases = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/onnx/contrib");
+    let report = Folder::new().json(&[cases.to_str().unwrap()]);
+    let wrong = |c: &&Json| c["status"] != "passed";
+    let wrong: Vec<&Json> = report["cases"].as_array().unwrap().iter().filter(wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(report["totals"]["total"].as_u64().unwrap() >= 33);
+}

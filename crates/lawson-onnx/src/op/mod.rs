@@ -9,6 +9,9 @@ mod arrange;
 mod attention;
 mod cast;
 mod compare;
+mod contrib;
+mod contrib_attention;
+mod contrib_quant;
 mod control;
 mod conv;
 mod einsum;
@@ -70,7 +73,8 @@ pub fn operators(domain: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The domains of which operators are imported.
-pub const DOMAINS: [&str; 4] = ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"];
+pub const DOMAINS: [&str; 5] =
+    ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"];
 
 /// One result.
 fn one(value: ValueId) -> Result<Vec<Item>> {

@@ -16,6 +16,34 @@ pub(super) fn rotary_embedding(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     turned(cx, x, [cos, sin], positions, heads)
 }
 
+/// The contrib operator has its positions before the caches, and may have one start for all of them.
+pub(super) fn microsoft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    for name in ["scale", "is_packed_batching"] {
+        cx.ignore(name);
+    }
+    let heads = cx.int("num_heads")?.filter(|h| *h > 0);
+    let (x, at, cos, sin) = (cx.value(0)?, cx.value(1)?, cx.value(2)?, cx.value(3)?);
+    let shape = cx.b.shape(x)?;
+    let heads = match (heads, &shape[..]) {
+        (None, [_, _, width]) => {
+            let half = cx.b.shape(cos)?[1].clone();
+            cx.b.facts().simplify(&width.floor_div(&(half * 2))).as_const()
+        }
+        (heads, _) => heads,
+    };
+    let length = if shape.rank() == 4 { &shape[2] } else { &shape[1] };
+    let at = if cx.b.tensor_type(at)?.rank() == 1 {
+        let first = cx.b.reshape(at, Shape::scalar())?;
+        let dtype = cx.b.dtype(first)?;
+        let each = cx.b.iota(dtype, [shape[0].clone(), length.clone()], 1)?;
+        cx.b.add(each, first)?
+    } else {
+        at
+    };
+    turned(cx, x, [cos, sin], Some(at), heads)
+}
+
+/// As `x` comes: flat or split into heads.
 fn turned(
     cx: &mut NodeCx<'_, '_>,
     x: ValueId,
@@ -25,11 +53,23 @@ fn turned(
 ) -> Result<Vec<Item>> {
     let is_flat = cx.b.tensor_type(x)?.rank() == 3;
     let x = split_heads(cx, x, heads)?;
+    let interleaved = cx.flag("interleaved", false)?;
+    let size = cx.int("rotary_embedding_dim")?.filter(|n| *n != 0);
+    let y = turned_heads(cx, x, caches, positions, interleaved, size)?;
+    one(if is_flat { join_heads(cx, y)? } else { y })
+}
+
+/// `[batch, heads, length, size]`, of whose last axis so many elements are turned, all if unsaid.
+pub(super) fn turned_heads(
+    cx: &mut NodeCx<'_, '_>,
+    x: ValueId,
+    caches: [ValueId; 2],
+    positions: Option<ValueId>,
+    interleaved: bool,
+    size: Option<i64>,
+) -> Result<ValueId> {
     let shape = cx.b.shape(x)?;
-    let turned = match cx.int("rotary_embedding_dim")?.unwrap_or(0) {
-        0 => shape[3].clone(),
-        n => Dim::from(n),
-    };
+    let turned = size.map_or_else(|| shape[3].clone(), Dim::from);
     let half = cx.b.facts().simplify(&turned.floor_div(&Dim::from(2)));
     let mut angles = Vec::with_capacity(2);
     for cache in caches {
@@ -42,7 +82,6 @@ fn turned(
         angles.push(cx.b.reshape(rows, [lead[0].clone(), Dim::ONE, lead[1].clone(), lead[2].clone()])?);
     }
     let (cos, sin) = (angles[0], angles[1]);
-    let interleaved = cx.flag("interleaved", false)?;
     let part = |cx: &mut NodeCx<'_, '_>, i: i64| {
         let (start, step) = if interleaved { (Dim::from(i), 2) } else { (half.clone() * i, 1) };
         let mut slice = Slice { start: vec![Dim::ZERO; 4], size: shape.to_vec(), step: vec![1; 4] };
@@ -68,5 +107,5 @@ fn turned(
         let rest = cx.b.slice_axis(x, 3, turned.clone(), shape[3].clone() - turned)?;
         y = cx.b.concat(&[y, rest], 3)?;
     }
-    one(if is_flat { join_heads(cx, y)? } else { y })
+    Ok(y)
 }

@@ -5,9 +5,10 @@
 //! of its own. Kept in the order of names, which lookup relies on.
 
 use super::{
-    Entry, activation, arrange, attention, cast, compare, control, conv, einsum, gather, hosted, integer,
-    learn, linear, loss, math, norm, pad, pool, quant, random, recurrent, reduce, resize, rnn, rotary,
-    sample, scan, scatter, select, sequence, shape, slice, source, spectral, unroll,
+    Entry, activation, arrange, attention, cast, compare, contrib, contrib_attention, contrib_quant, control,
+    conv, einsum, gather, hosted, integer, learn, linear, loss, math, norm, pad, pool, quant, random,
+    recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape, slice, source,
+    spectral, unroll,
 };
 
 /// The operators of the standard domain.
@@ -179,6 +180,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "Shrink", versions: &[(9, math::shrink)] },
     Entry { name: "Sigmoid", versions: &[(1, activation::sigmoid)] },
     Entry { name: "Sign", versions: &[(9, math::sign)] },
+    Entry { name: "SimplifiedLayerNormalization", versions: &[(1, contrib::simplified_layer_norm)] },
     Entry { name: "Sin", versions: &[(7, math::sin)] },
     Entry { name: "Sinh", versions: &[(9, math::sinh)] },
     Entry { name: "Size", versions: &[(1, shape::size)] },
@@ -233,6 +235,37 @@ const TRAINING: &[Entry] = &[
     Entry { name: "Momentum", versions: &[(1, learn::momentum)] },
 ];
 
+/// What ONNX Runtime's tools write.
+const MICROSOFT: &[Entry] = &[
+    Entry { name: "Attention", versions: &[(1, contrib_attention::attention)] },
+    Entry { name: "BiasGelu", versions: &[(1, contrib::gelu)] },
+    Entry { name: "DequantizeLinear", versions: &[(1, quant::dequantise)] },
+    Entry { name: "EmbedLayerNormalization", versions: &[(1, contrib::embed_layer_norm)] },
+    Entry { name: "FastGelu", versions: &[(1, contrib::fast_gelu)] },
+    Entry { name: "FusedConv", versions: &[(1, contrib::fused_conv)] },
+    Entry { name: "FusedGemm", versions: &[(1, contrib::fused_gemm)] },
+    Entry { name: "FusedMatMul", versions: &[(1, contrib::fused_matmul)] },
+    Entry { name: "Gelu", versions: &[(1, contrib::gelu)] },
+    Entry { name: "GroupQueryAttention", versions: &[(1, contrib_attention::group_query)] },
+    Entry { name: "LayerNormalization", versions: &[(1, norm::layer_norm)] },
+    Entry { name: "MatMulIntegerToFloat", versions: &[(1, contrib_quant::matmul_to_float)] },
+    Entry { name: "MatMulNBits", versions: &[(1, contrib::matmul_nbits)] },
+    Entry { name: "MultiHeadAttention", versions: &[(1, contrib_attention::multi_head)] },
+    Entry { name: "QLinearAdd", versions: &[(1, contrib_quant::add)] },
+    Entry { name: "QLinearConcat", versions: &[(1, contrib_quant::concat)] },
+    Entry { name: "QLinearGlobalAveragePool", versions: &[(1, contrib_quant::global_average_pool)] },
+    Entry { name: "QLinearLeakyRelu", versions: &[(1, contrib_quant::leaky_relu)] },
+    Entry { name: "QLinearMul", versions: &[(1, contrib_quant::mul)] },
+    Entry { name: "QLinearSigmoid", versions: &[(1, contrib_quant::sigmoid)] },
+    Entry { name: "QLinearSoftmax", versions: &[(1, contrib_quant::softmax)] },
+    Entry { name: "QuantizeLinear", versions: &[(1, quant::quantise)] },
+    Entry { name: "QuickGelu", versions: &[(1, contrib::quick_gelu)] },
+    Entry { name: "RotaryEmbedding", versions: &[(1, rotary::microsoft)] },
+    Entry { name: "SimplifiedLayerNormalization", versions: &[(1, contrib::simplified_layer_norm)] },
+    Entry { name: "SkipLayerNormalization", versions: &[(1, contrib::skip_layer_norm)] },
+    Entry { name: "SkipSimplifiedLayerNormalization", versions: &[(1, contrib::skip_simplified_layer_norm)] },
+];
+
 /// The table of a domain; the standard domain is the empty text.
 pub(super) fn of(domain: &str) -> Option<&'static [Entry]> {
     match domain {
@@ -240,6 +273,7 @@ pub(super) fn of(domain: &str) -> Option<&'static [Entry]> {
         "ai.onnx.ml" => Some(MACHINE_LEARNING),
         "ai.onnx.preview" => Some(PREVIEW),
         "ai.onnx.preview.training" => Some(TRAINING),
+        "com.microsoft" => Some(MICROSOFT),
         _ => None,
     }
 }

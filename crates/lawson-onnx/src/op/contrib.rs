@@ -1,0 +1,288 @@
+//! Operators of `com.microsoft` that exporters, optimisers and quantisers write: fused products, activations and norms, and
+//! products with weights of few bits. Attention is in `contrib_attention.rs`, quantised elementwise operators in `contrib_quant.rs`.
+
+use super::{conv, linear, one};
+use crate::item::Item;
+use crate::node::NodeCx;
+use lawson_graph::op::BinaryKind;
+use lawson_graph::{
+    Builder, DType, Dequantise, Dim, Gelu, GeluForm, HostTensor, LayerNorm, Linear, Mean, Result, RmsNorm,
+    Shape, ValueId, Variance, WeightLayout,
+};
+
+/// The last two axes exchanged.
+fn transposed(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+    let rank = b.tensor_type(x)?.rank();
+    if rank < 2 {
+        return Ok(x);
+    }
+    let perm: Vec<usize> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+    b.transpose(x, &perm)
+}
+
+/// The axis before the last moved to the front: `transBatch` keeps the batch where rows are.
+fn batch_moved(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+    let rank = b.tensor_type(x)?.rank();
+    if rank < 3 {
+        return Ok(x);
+    }
+    let perm: Vec<usize> = (1..rank - 1).chain([0, rank - 1]).collect();
+    b.transpose(x, &perm)
+}
+
+pub(super) fn fused_matmul(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let alpha = cx.float("alpha", 1.0)?;
+    let mut factors = Vec::with_capacity(2);
+    for (i, [turn, batch]) in [["transA", "transBatchA"], ["transB", "transBatchB"]].into_iter().enumerate() {
+        let mut x = cx.value(i)?;
+        if cx.flag(batch, false)? {
+            x = batch_moved(cx.b, x)?;
+        }
+        factors.push(if cx.flag(turn, false)? { transposed(cx.b, x)? } else { x });
+    }
+    let y = cx.b.matmul(factors[0], factors[1])?;
+    one(if alpha == 1.0 { y } else { cx.b.mul_scalar(y, alpha)? })
+}
+
+/// What an attribute names as the function of a fused operator.
+fn activated(cx: &mut NodeCx<'_, '_>, y: ValueId) -> Result<ValueId> {
+    let parameters = cx.floats("activation_params")?.unwrap_or_default().to_vec();
+    let parameter = |i: usize, default: f64| parameters.get(i).map_or(default, |p| f64::from(*p));
+    match cx.text("activation")?.unwrap_or_default() {
+        "" => Ok(y),
+        "Relu" => cx.b.relu(y),
+        "Tanh" => cx.b.tanh(y),
+        "Sigmoid" => cx.b.sigmoid(y),
+        "LeakyRelu" => cx.b.composite(lawson_graph::LeakyRelu { slope: parameter(0, 0.01) }, &[y]),
+        "Clip" => cx.b.clip(y, parameter(0, f64::NEG_INFINITY), parameter(1, f64::INFINITY)),
+        "HardSigmoid" => {
+            let (alpha, beta) = (parameter(0, 0.2), parameter(1, 0.5));
+            cx.b.composite(lawson_graph::HardSigmoid { alpha, beta }, &[y])
+        }
+        other => Err(cx.unsupported(format!("`{}` with the function `{other}`", cx.op()))),
+    }
+}
+
+fn first(items: &[Item], cx: &mut NodeCx<'_, '_>) -> Result<ValueId> {
+    match items.first() {
+        Some(item) => item.build(cx.b),
+        None => Err(cx.wrong("an operator without a result")),
+    }
+}
+
+/// A convolution, a sum with operand 3, a function.
+pub(super) fn fused_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let items = conv::conv(cx)?;
+    let mut y = first(&items, cx)?;
+    if let Some(z) = cx.optional(3)? {
+        y = cx.b.add(y, z)?;
+    }
+    one(activated(cx, y)?)
+}
+
+pub(super) fn fused_gemm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let items = linear::gemm(cx)?;
+    let y = first(&items, cx)?;
+    for name in ["activation_alpha", "activation_beta", "activation_gamma"] {
+        cx.ignore(name);
+    }
+    one(activated(cx, y)?)
+}
+
+/// The operand, plus a bias if there is one.
+fn biased(cx: &mut NodeCx<'_, '_>) -> Result<ValueId> {
+    let x = cx.value(0)?;
+    match cx.optional(1)? {
+        Some(bias) => cx.b.add(x, bias),
+        None => Ok(x),
+    }
+}
+
+pub(super) fn gelu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = biased(cx)?;
+    one(cx.b.composite(Gelu { form: GeluForm::Exact }, &[x])?)
+}
+
+pub(super) fn fast_gelu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = biased(cx)?;
+    one(cx.b.composite(Gelu { form: GeluForm::Tanh }, &[x])?)
+}
+
+/// `x·sigmoid(alpha·x)`.
+pub(super) fn quick_gelu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let alpha = cx.float("alpha", f64::from(1.702f32))?;
+    let x = cx.value(0)?;
+    let scaled = cx.b.mul_scalar(x, alpha)?;
+    let gate = cx.b.sigmoid(scaled)?;
+    one(cx.b.mul(x, gate)?)
+}
+
+/// `x / √(mean(x²) + ε) · scale` from an axis on.
+pub(super) fn simplified_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    cx.ignore("stash_type");
+    let (x, scale) = (cx.value(0)?, cx.value(1)?);
+    let rank = cx.b.tensor_type(x)?.rank();
+    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), rank)?;
+    let epsilon = cx.float("epsilon", f64::from(1e-5f32))?;
+    let mut results = vec![cx.b.composite(RmsNorm { axis, epsilon }, &[x, scale])?.into()];
+    if cx.wants(1) {
+        let x = cx.b.cast(x, DType::F32)?;
+        let square = cx.b.mul(x, x)?;
+        let mean = cx.b.composite(Mean { axes: (axis..rank).collect(), keep_dims: true }, &[square])?;
+        let sum = cx.b.add_scalar(mean, epsilon)?;
+        results.push(cx.b.rsqrt(sum)?.into());
+    }
+    Ok(results)
+}
+
+/// A sum of two or three, normalised; the sum is the fourth result.
+fn skip_norm(cx: &mut NodeCx<'_, '_>, simplified: bool) -> Result<Vec<Item>> {
+    let epsilon = cx.float("epsilon", f64::from(1e-12f32))?;
+    let (x, skip, gamma) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
+    let (beta, bias) = if simplified { (None, cx.optional(3)?) } else { (cx.optional(3)?, cx.optional(4)?) };
+    let mut sum = cx.b.add(x, skip)?;
+    if let Some(bias) = bias {
+        sum = cx.b.add(sum, bias)?;
+    }
+    let rank = cx.b.tensor_type(sum)?.rank();
+    let axis = rank.checked_sub(1).ok_or_else(|| cx.wrong("a norm of scalars"))?;
+    let operands: Vec<ValueId> = [sum, gamma].into_iter().chain(beta).collect();
+    let y = match simplified {
+        true => cx.b.composite(RmsNorm { axis, epsilon }, &operands)?,
+        false => cx.b.composite(LayerNorm { axis, epsilon }, &operands)?,
+    };
+    let (mut mean, mut inverse) = (y, y);
+    if cx.wants(1) || cx.wants(2) {
+        let x = cx.b.cast(sum, DType::F32)?;
+        mean = cx.b.composite(Mean { axes: vec![axis], keep_dims: true }, &[x])?;
+        let variance = cx.b.composite(Variance { axes: vec![axis], keep_dims: true, correction: 0 }, &[x])?;
+        let moved = cx.b.add_scalar(variance, epsilon)?;
+        inverse = cx.b.rsqrt(moved)?;
+    }
+    Ok(vec![y.into(), mean.into(), inverse.into(), sum.into()])
+}
+
+pub(super) fn skip_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    skip_norm(cx, false)
+}
+
+pub(super) fn skip_simplified_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    skip_norm(cx, true)
+}
+
+/// Rows of tables for words, positions and segments, added and normalised.
+pub(super) fn embed_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let epsilon = cx.float("epsilon", f64::from(1e-12f32))?;
+    let mask_kind = cx.int("mask_index_type")?.unwrap_or(0);
+    let (ids, words, positions) = (cx.value(0)?, cx.value(2)?, cx.value(3)?);
+    let shape = cx.b.shape(ids)?;
+    let [_, length] = &shape[..] else {
+        return Err(cx.wrong(format!("`EmbedLayerNormalization` of {shape}")));
+    };
+    let mut sum = cx.b.take(words, ids, 0)?;
+    let places = match cx.optional(8)? {
+        Some(at) => cx.b.take(positions, at, 0)?,
+        None => {
+            let at = cx.b.iota(DType::I64, [length.clone()], 0)?;
+            cx.b.take(positions, at, 0)?
+        }
+    };
+    sum = cx.b.add(sum, places)?;
+    if let (Some(segments), Some(table)) = (cx.optional(1)?, cx.optional(4)?) {
+        let rows = cx.b.take(table, segments, 0)?;
+        sum = cx.b.add(sum, rows)?;
+    }
+    let (gamma, beta) = (cx.value(5)?, cx.value(6)?);
+    let y = cx.b.composite(LayerNorm { axis: 2, epsilon }, &[sum, gamma, beta])?;
+    let lengths = match cx.optional(7)? {
+        Some(mask) if mask_kind == 1 => {
+            let mask = cx.b.cast(mask, DType::I32)?;
+            cx.b.reduce(lawson_graph::op::Monoid::Sum, mask, &[1], lawson_graph::Keep::No)?
+        }
+        _ => {
+            let zero = cx.b.scalar(DType::I32, 0.0)?;
+            cx.b.broadcast_to(zero, [shape[0].clone()])?
+        }
+    };
+    Ok(vec![y.into(), lengths.into(), sum.into()])
+}
+
+/// Bytes of a tensor whose last axis has elements of few bits, the lowest first, as one element each.
+fn unpacked(cx: &mut NodeCx<'_, '_>, x: ValueId, bits: i64) -> Result<ValueId> {
+    let shape = cx.b.shape(x)?;
+    let (each, mask) = (8 / bits, (1i64 << bits) - 1);
+    let mut parts = Vec::with_capacity(each as usize);
+    let column = shape.iter().cloned().chain([Dim::ONE]).collect::<Shape>();
+    for i in 0..each {
+        let (shift, mask) =
+            (cx.b.scalar(DType::U8, (i * bits) as f64)?, cx.b.scalar(DType::U8, mask as f64)?);
+        let high = cx.b.binary(BinaryKind::Shr, x, shift)?;
+        let low = cx.b.and(high, mask)?;
+        parts.push(cx.b.reshape(low, column.clone())?);
+    }
+    let joined = cx.b.concat(&parts, shape.rank())?;
+    let mut dims = shape.to_vec();
+    if let Some(last) = dims.last_mut() {
+        *last = last.clone() * each;
+    }
+    cx.b.reshape(joined, Shape::from(dims))
+}
+
+/// A product with weights of 2, 4 or 8 bits, a scale and a zero point for each block of a row: `[rows, blocks, bytes]`.
+pub(super) fn matmul_nbits(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    cx.ignore("accuracy_level");
+    let attribute = |name| cx.int(name)?.ok_or_else(|| cx.wrong(format!("`MatMulNBits` has no `{name}`")));
+    let (depth, rows, block) = (attribute("K")?, attribute("N")?, attribute("block_size")?);
+    let bits = cx.int("bits")?.unwrap_or(4);
+    if cx.has(4) {
+        return Err(cx.unsupported("`MatMulNBits` with groups in another order"));
+    }
+    if !matches!(bits, 2 | 4 | 8) || block < 1 || depth < 1 || rows < 1 {
+        return Err(cx.unsupported(format!("`MatMulNBits` of {bits} bits in blocks of {block}")));
+    }
+    let (x, packed, scales) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
+    let dtype = cx.b.dtype(x)?;
+    let blocks = (depth + block - 1) / block;
+    let narrow = match bits {
+        2 => DType::U2,
+        4 => DType::U4,
+        _ => DType::U8,
+    };
+    let width = blocks * block;
+    let item = cx.item(1)?;
+    // Constants lie as Lawson's narrow integers do.
+    let weights = match item.constant().filter(|_| width * bits % 8 == 0) {
+        Some(t) => {
+            let sizes = [rows as usize, width as usize];
+            let t = HostTensor::from_bytes(narrow, &sizes, t.bytes().clone())
+                .map_err(|e| cx.wrong(format!("the weights of `MatMulNBits`: {}", e.message())))?;
+            cx.b.constant(t)?
+        }
+        None => {
+            let flat = cx.b.reshape(packed, [rows, width * bits / 8])?;
+            unpacked(cx, flat, bits)?
+        }
+    };
+    let scales = cx.b.reshape(scales, [rows, blocks])?;
+    let zero = match cx.optional(3)? {
+        Some(zero) if cx.b.dtype(zero)? == DType::U8 => {
+            let bytes = (blocks * bits + 7) / 8;
+            let zero = cx.b.reshape(zero, [rows, bytes])?;
+            let zero = if bits == 8 { zero } else { unpacked(cx, zero, bits)? };
+            let zero = cx.b.slice_axis(zero, 1, 0, blocks)?;
+            let own = cx.b.dtype(weights)?;
+            cx.b.cast(zero, own)?
+        }
+        Some(_) => return Err(cx.unsupported("`MatMulNBits` with zero points that are floats")),
+        None => {
+            let own = cx.b.dtype(weights)?;
+            let middle = cx.b.constant(HostTensor::from_ints(own, &[], &[1 << (bits - 1)])?)?;
+            cx.b.broadcast_to(middle, [rows, blocks])?
+        }
+    };
+    let w = cx.b.composite(Dequantise { axis: Some(1), block: Some(block) }, &[weights, scales, zero])?;
+    let w = cx.b.cast(w, dtype)?;
+    let w = if width == depth { w } else { cx.b.slice_axis(w, 1, 0, depth)? };
+    let operands: Vec<ValueId> = [x, w].into_iter().chain(cx.optional(5)?).collect();
+    one(cx.b.composite(Linear { layout: WeightLayout::OutIn }, &operands)?)
+}

@@ -1,0 +1,263 @@
+//! Attention of `com.microsoft`: one product for queries, keys and values, or three; masks by lengths or by elements; earlier keys
+//! in a cache; heads of keys that several heads of queries share, with rotary embeddings.
+
+use super::attention::{join_heads, repeat_heads, split_heads};
+use super::rotary;
+use crate::item::Item;
+use crate::node::NodeCx;
+use lawson_graph::op::CompareKind;
+use lawson_graph::{Builder, DType, Dim, Linear, Result, Shape, ValueId, WeightLayout};
+
+/// What scores are changed by before the softmax.
+#[derive(Default)]
+struct Masks {
+    /// Added to scores.
+    added: Option<ValueId>,
+    /// Which keys a query sees, besides.
+    seen: Vec<ValueId>,
+    /// What takes the place of scores that are not seen.
+    hidden: f64,
+    softcap: f64,
+}
+
+/// `softmax(q·kᵀ·scale + …)·v` over `[batch, heads, length, size]`, with as many heads of keys as divide those of queries.
+fn attended(
+    b: &mut Builder<'static>,
+    [q, k, v]: [ValueId; 3],
+    scale: Option<f64>,
+    masks: &Masks,
+) -> Result<ValueId> {
+    let (dtype, shape) = (b.dtype(q)?, b.shape(q)?);
+    let wide = dtype.accumulator();
+    let (k, v) = (repeat_heads(b, k, &shape[1])?, repeat_heads(b, v, &shape[1])?);
+    let [q, k, v] = [b.cast(q, wide)?, b.cast(k, wide)?, b.cast(v, wide)?];
+    let turned = b.transpose(k, &[0, 1, 3, 2])?;
+    let product = b.matmul(q, turned)?;
+    let scale = match scale {
+        Some(scale) => b.scalar(wide, scale)?,
+        None => {
+            let depth = b.dim_scalar(&shape[3], wide)?;
+            b.rsqrt(depth)?
+        }
+    };
+    let mut scores = b.mul(product, scale)?;
+    if masks.softcap > 0.0 {
+        let part = b.mul_scalar(scores, 1.0 / masks.softcap)?;
+        let bent = b.tanh(part)?;
+        scores = b.mul_scalar(bent, masks.softcap)?;
+    }
+    if let Some(added) = masks.added {
+        let added = b.cast(added, wide)?;
+        scores = b.add(scores, added)?;
+    }
+    let hidden = b.scalar(wide, masks.hidden)?;
+    for seen in &masks.seen {
+        scores = b.select(*seen, scores, hidden)?;
+    }
+    let weights = b.softmax(scores, 3)?;
+    let y = b.matmul(weights, v)?;
+    b.cast(y, dtype)
+}
+
+/// Which keys a query sees that stands behind `past` others: bool `[queries, keys]`.
+fn causal(b: &mut Builder<'static>, queries: &Dim, keys: &Dim, past: &Dim) -> Result<ValueId> {
+    let shape = [queries.clone(), keys.clone()];
+    let (query, key) = (b.iota(DType::I64, shape.clone(), 0)?, b.iota(DType::I64, shape, 1)?);
+    let past = b.dim_scalar(past, DType::I64)?;
+    let place = b.add(query, past)?;
+    b.compare(CompareKind::Le, key, place)
+}
+
+/// A mask of keys in one of its shapes: a length for each entry, or 0 and 1 for each key, or for each query and key.
+fn key_mask(cx: &mut NodeCx<'_, '_>, mask: ValueId, keys: &Dim) -> Result<ValueId> {
+    let shape = cx.b.shape(mask)?;
+    let dtype = cx.b.dtype(mask)?;
+    if let [batch] = &shape[..] {
+        let key = cx.b.iota(dtype, [Dim::ONE, keys.clone()], 1)?;
+        let length = cx.b.reshape(mask, [batch.clone(), Dim::ONE])?;
+        let seen = cx.b.compare(CompareKind::Lt, key, length)?;
+        return cx.b.reshape(seen, [batch.clone(), Dim::ONE, Dim::ONE, keys.clone()]);
+    }
+    let seen = if dtype == DType::Bool {
+        mask
+    } else {
+        let zero = cx.b.full_like(mask, 0.0)?;
+        cx.b.compare(CompareKind::Gt, mask, zero)?
+    };
+    let dims: Vec<Dim> = match &shape[..] {
+        [batch, keys] => vec![batch.clone(), Dim::ONE, Dim::ONE, keys.clone()],
+        [batch, queries, keys] => vec![batch.clone(), Dim::ONE, queries.clone(), keys.clone()],
+        [_, _, _, _] => shape.to_vec(),
+        _ => return Err(cx.wrong(format!("`{}` with a mask of {shape}", cx.op()))),
+    };
+    cx.b.reshape(seen, Shape::from(dims))
+}
+
+/// The part of the last axis that starts there.
+fn columns(b: &mut Builder<'static>, x: ValueId, start: i64, size: i64) -> Result<ValueId> {
+    let axis = b.tensor_type(x)?.rank().saturating_sub(1);
+    b.slice_axis(x, axis, start, size)
+}
+
+fn heads_of(cx: &NodeCx<'_, '_>) -> Result<i64> {
+    let heads = cx.int("num_heads")?.filter(|h| *h >= 1);
+    heads.ok_or_else(|| cx.wrong(format!("`{}` has no `num_heads`", cx.op())))
+}
+
+fn scale_of(cx: &NodeCx<'_, '_>) -> Result<Option<f64>> {
+    let scale = cx.float("scale", 0.0)?;
+    Ok(if scale == 0.0 { None } else { Some(scale) })
+}
+
+/// One product makes queries, keys and values.
+pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    if cx.flag("do_rotary", false)? || cx.has(6) || cx.flag("past_present_share_buffer", false)? {
+        return Err(cx.unsupported("`Attention` of com.microsoft with rotary embeddings or a shared cache"));
+    }
+    cx.ignore("rotary_embedding_dim");
+    let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
+    let (x, w) = (cx.value(0)?, cx.value(1)?);
+    let operands: Vec<ValueId> = [x, w].into_iter().chain(cx.optional(2)?).collect();
+    let all = cx.b.composite(Linear { layout: WeightLayout::InOut }, &operands)?;
+    let sizes = match cx.ints("qkv_hidden_sizes")? {
+        Some([q, k, v]) => [*q, *k, *v],
+        _ => match cx.b.shape(w)?.get(1).and_then(Dim::as_const).filter(|n| n % 3 == 0) {
+            Some(n) => [n / 3; 3],
+            None => return Err(cx.unsupported("`Attention` of com.microsoft with weights of unknown size")),
+        },
+    };
+    let mut parts = Vec::with_capacity(3);
+    for (i, size) in sizes.iter().enumerate() {
+        let part = columns(cx.b, all, sizes[..i].iter().sum(), *size)?;
+        parts.push(split_heads(cx, part, Some(heads))?);
+    }
+    let (q, mut k, mut v) = (parts[0], parts[1], parts[2]);
+    let mut before = Dim::ZERO;
+    if let Some(past) = cx.optional(4)? {
+        // [2, batch, heads, length, size]
+        let shape = cx.b.shape(past)?;
+        before = shape.get(3).cloned().unwrap_or(Dim::ZERO);
+        let dims = Shape::from(&shape[1..]);
+        for (i, part) in [&mut k, &mut v].into_iter().enumerate() {
+            let own = cx.b.slice_axis(past, 0, i as i64, 1)?;
+            let own = cx.b.reshape(own, dims.clone())?;
+            *part = cx.b.concat(&[own, *part], 2)?;
+        }
+    }
+    let (queries, keys) = (cx.b.shape(q)?[2].clone(), cx.b.shape(k)?[2].clone());
+    let mut masks = Masks {
+        added: cx.optional(5)?,
+        hidden: cx.float("mask_filter_value", -10_000.0)?,
+        ..Masks::default()
+    };
+    if let Some(mask) = cx.optional(3)? {
+        masks.seen.push(key_mask(cx, mask, &keys)?);
+    }
+    if cx.flag("unidirectional", false)? {
+        masks.seen.push(causal(cx.b, &queries, &keys, &before)?);
+    }
+    let y = attended(cx.b, [q, k, v], scale, &masks)?;
+    let mut results = vec![join_heads(cx, y)?.into()];
+    if cx.wants(1) {
+        let mut both = Vec::with_capacity(2);
+        for part in [k, v] {
+            let dims = [Dim::ONE].into_iter().chain(cx.b.shape(part)?.into_dims()).collect::<Shape>();
+            both.push(cx.b.reshape(part, dims)?);
+        }
+        results.push(cx.b.concat(&both, 0)?.into());
+    }
+    Ok(results)
+}
+
+/// Queries, keys and values are operands, the latter two flat or split into heads already.
+pub(super) fn multi_head(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
+    if !cx.has(1) || !cx.has(2) || cx.operands() > 8 {
+        return Err(cx.unsupported("`MultiHeadAttention` with packed operands or a cache that is shared"));
+    }
+    let (mut q, mut k, mut v) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
+    if let Some(bias) = cx.optional(3)? {
+        let (width, depth) = (cx.b.shape(q)?, cx.b.shape(v)?);
+        let size = |s: &Shape| s.last().and_then(Dim::as_const);
+        let (Some(width), Some(depth), true) = (size(&width), size(&depth), depth.rank() == 3) else {
+            return Err(cx.unsupported("`MultiHeadAttention` with a bias and keys that are split into heads"));
+        };
+        for (x, start, size) in [(&mut q, 0, width), (&mut k, width, width), (&mut v, 2 * width, depth)] {
+            let part = columns(cx.b, bias, start, size)?;
+            *x = cx.b.add(*x, part)?;
+        }
+    }
+    let q = split_heads(cx, q, Some(heads))?;
+    let (mut k, mut v) = (split_heads(cx, k, Some(heads))?, split_heads(cx, v, Some(heads))?);
+    let mut before = Dim::ZERO;
+    if let (Some(keys), Some(values)) = (cx.optional(6)?, cx.optional(7)?) {
+        before = cx.b.shape(keys)?[2].clone();
+        (k, v) = (cx.b.concat(&[keys, k], 2)?, cx.b.concat(&[values, v], 2)?);
+    }
+    let (queries, keys) = (cx.b.shape(q)?[2].clone(), cx.b.shape(k)?[2].clone());
+    let mut masks = Masks {
+        added: cx.optional(5)?,
+        hidden: cx.float("mask_filter_value", -10_000.0)?,
+        ..Masks::default()
+    };
+    if let Some(mask) = cx.optional(4)? {
+        masks.seen.push(key_mask(cx, mask, &keys)?);
+    }
+    if cx.flag("unidirectional", false)? {
+        masks.seen.push(causal(cx.b, &queries, &keys, &before)?);
+    }
+    let y = attended(cx.b, [q, k, v], scale, &masks)?;
+    Ok(vec![join_heads(cx, y)?.into(), k.into(), v.into()])
+}
+
+/// Fewer heads of keys than of queries, a cache of earlier keys, rotary embeddings. All entries of a batch have as many earlier keys
+/// as the cache holds.
+pub(super) fn group_query(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
+    let kv_heads = cx.int("kv_num_heads")?.unwrap_or(heads);
+    let (rotates, softcap) = (cx.flag("do_rotary", false)?, cx.float("softcap", 0.0)?);
+    let interleaved = cx.flag("rotary_interleaved", false)?;
+    let window = cx.int("local_window_size")?.unwrap_or(-1);
+    cx.ignore("smooth_softmax");
+    let mut q = cx.value(0)?;
+    let (mut k, mut v) = match (cx.optional(1)?, cx.optional(2)?) {
+        (Some(k), Some(v)) => (k, v),
+        _ => {
+            // All three side by side.
+            let width = cx.b.shape(q)?.last().and_then(Dim::as_const).unwrap_or(0);
+            let size = width / (heads + 2 * kv_heads);
+            let packed = q;
+            q = columns(cx.b, packed, 0, heads * size)?;
+            let k = columns(cx.b, packed, heads * size, kv_heads * size)?;
+            (k, columns(cx.b, packed, (heads + kv_heads) * size, kv_heads * size)?)
+        }
+    };
+    q = split_heads(cx, q, Some(heads))?;
+    (k, v) = (split_heads(cx, k, Some(kv_heads))?, split_heads(cx, v, Some(kv_heads))?);
+    let (past_key, past_value) = (cx.optional(3)?, cx.optional(4)?);
+    let before = past_key.map(|p| cx.b.shape(p)).transpose()?.map_or(Dim::ZERO, |s| s[2].clone());
+    let shape = cx.b.shape(q)?;
+    if rotates {
+        let caches = [cx.value(7)?, cx.value(8)?];
+        let dims = [shape[0].clone(), shape[2].clone()];
+        let place = cx.b.iota(DType::I64, dims, 1)?;
+        let first = cx.b.dim_scalar(&before, DType::I64)?;
+        let place = cx.b.add(place, first)?;
+        q = rotary::turned_heads(cx, q, caches, Some(place), interleaved, None)?;
+        k = rotary::turned_heads(cx, k, caches, Some(place), interleaved, None)?;
+    }
+    if let (Some(keys), Some(values)) = (past_key, past_value) {
+        (k, v) = (cx.b.concat(&[keys, k], 2)?, cx.b.concat(&[values, v], 2)?);
+    }
+    let keys = cx.b.shape(k)?[2].clone();
+    let mut masks = Masks { softcap, hidden: f64::NEG_INFINITY, ..Masks::default() };
+    masks.seen.push(causal(cx.b, &shape[2], &keys, &before)?);
+    if window >= 0 {
+        // A query sees so many keys, itself included.
+        let far = before.clone() - window;
+        let too_far = causal(cx.b, &shape[2], &keys, &far)?;
+        masks.seen.push(cx.b.not(too_far)?);
+    }
+    let y = attended(cx.b, [q, k, v], scale, &masks)?;
+    Ok(vec![join_heads(cx, y)?.into(), k.into(), v.into()])
+}

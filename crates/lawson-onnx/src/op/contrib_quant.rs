@@ -1,0 +1,102 @@
+//! Quantised operators of `com.microsoft`: operands are made floats, the float operator is applied, and the result is rounded back.
+
+use super::one;
+use crate::item::Item;
+use crate::node::NodeCx;
+use lawson_graph::{DType, Dequantise, GlobalAvgPool, LeakyRelu, Quantise, Result, Shape, Softmax, ValueId};
+
+/// Operand `i` as a float; its scale and zero point are the next two.
+fn float(cx: &mut NodeCx<'_, '_>, i: usize) -> Result<ValueId> {
+    let x = cx.value(i)?;
+    let mut operands = vec![x];
+    for v in [Some(cx.value(i + 1)?), cx.optional(i + 2)?].into_iter().flatten() {
+        operands.push(cx.b.reshape(v, Shape::scalar())?);
+    }
+    cx.b.composite(Dequantise { axis: None, block: None }, &operands)
+}
+
+/// A float as the integers that operands `scale` and the next describe; without a zero point, as those of operand 0.
+fn rounded(cx: &mut NodeCx<'_, '_>, y: ValueId, scale: usize, like: usize) -> Result<Vec<Item>> {
+    let to = if cx.has(scale + 1) { cx.tensor_type(scale + 1)?.0 } else { cx.tensor_type(like)?.0 };
+    let mut operands = vec![y];
+    for v in [Some(cx.value(scale)?), cx.optional(scale + 1)?].into_iter().flatten() {
+        operands.push(cx.b.reshape(v, Shape::scalar())?);
+    }
+    one(cx.b.composite(Quantise { to, axis: None, block: None }, &operands)?)
+}
+
+pub(super) fn add(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (a, b) = (float(cx, 0)?, float(cx, 3)?);
+    let y = cx.b.add(a, b)?;
+    rounded(cx, y, 6, 0)
+}
+
+pub(super) fn mul(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (a, b) = (float(cx, 0)?, float(cx, 3)?);
+    let y = cx.b.mul(a, b)?;
+    rounded(cx, y, 6, 0)
+}
+
+pub(super) fn sigmoid(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = float(cx, 0)?;
+    let y = cx.b.sigmoid(x)?;
+    rounded(cx, y, 3, 0)
+}
+
+pub(super) fn leaky_relu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let slope = cx.float("alpha", f64::from(0.01f32))?;
+    let x = float(cx, 0)?;
+    let y = cx.b.composite(LeakyRelu { slope }, &[x])?;
+    rounded(cx, y, 3, 0)
+}
+
+pub(super) fn softmax(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    cx.ignore("opset");
+    let x = float(cx, 0)?;
+    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), cx.b.tensor_type(x)?.rank())?;
+    let y = cx.b.composite(Softmax { axis }, &[x])?;
+    rounded(cx, y, 3, 0)
+}
+
+pub(super) fn global_average_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    if cx.flag("channels_last", false)? {
+        return Err(cx.unsupported("`QLinearGlobalAveragePool` with the channels last"));
+    }
+    let x = float(cx, 0)?;
+    let y = cx.b.composite(GlobalAvgPool {}, &[x])?;
+    rounded(cx, y, 3, 0)
+}
+
+/// The scale and zero point of the result come first, then the parts with theirs.
+pub(super) fn concat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let axis = cx.int("axis")?.ok_or_else(|| cx.wrong("`QLinearConcat` has no axis"))?;
+    let mut parts = Vec::new();
+    for i in (2..cx.operands()).step_by(3) {
+        parts.push(float(cx, i)?);
+    }
+    let Some(first) = parts.first() else { return Err(cx.wrong("`QLinearConcat` of nothing")) };
+    let axis = cx.axis(axis, cx.b.tensor_type(*first)?.rank())?;
+    let y = cx.b.concat(&parts, axis)?;
+    rounded(cx, y, 0, 2)
+}
+
+/// A product of integers as floats, with the scales of both factors, and a bias.
+pub(super) fn matmul_to_float(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let mut factors = Vec::with_capacity(2);
+    for i in 0..2 {
+        let x = cx.value(i)?;
+        let mut x = cx.b.cast(x, DType::I32)?;
+        if let Some(zero) = cx.optional(4 + i)? {
+            let zero = cx.b.cast(zero, DType::I32)?;
+            x = cx.b.sub(x, zero)?;
+        }
+        factors.push(x);
+    }
+    let sums = cx.b.matmul(factors[0], factors[1])?;
+    let (a, b, bias) = (cx.value(2)?, cx.value(3)?, cx.optional(6)?);
+    let dtype = cx.b.dtype(a)?;
+    let sums = cx.b.cast(sums, dtype)?;
+    let scale = cx.b.mul(a, b)?;
+    let y = cx.b.mul(sums, scale)?;
+    one(bias.map_or(Ok(y), |bias| cx.b.add(y, bias))?)
+}
