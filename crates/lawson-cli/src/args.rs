@@ -65,6 +65,8 @@ pub enum Command {
   lawson run model.law --input random --seed 7 --bind N=8
   lawson run model.law --input x=x.npy --input zeros
   lawson run model.law --input x.npy --exact
+  lawson run model.onnx --input image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
+  lawson run model.onnx --input inputs.npz --check expected.npz
   lawson run model.onnx --input random --target cpu --threads 4 --time")]
     Run(RunArgs),
     /// Run passes over a graph and print or write what becomes of it.
@@ -74,6 +76,18 @@ pub enum Command {
   lawson opt model.law --dump-after decompose
   lawson opt --list")]
     Opt(OptArgs),
+    /// Write a model or a list as a graph in the text form.
+    #[command(after_help = "Example:
+  lawson convert model.onnx model.law
+
+Large constants go to a .safetensors file beside it.")]
+    Convert {
+        /// A .onnx or .law file, a .json list, or - for standard input.
+        file: String,
+        /// Where the graph goes.
+        #[arg(value_name = "FILE.law")]
+        output: PathBuf,
+    },
     /// Find the first pass after which results leave the tolerance.
     #[command(after_help = "Example:
   lawson bisect model.law --trials 10 --bind N=5")]
@@ -217,15 +231,17 @@ pub struct CheckArgs {
 /// Where the inputs of a graph come from.
 #[derive(Clone, Debug, Args)]
 pub struct InputArgs {
-    /// NAME=FILE.npy, NAME=random, NAME=zeros; FILE.npz for several; FILE.npy for the only one; random or zeros for
-    /// all that are left.
+    /// NAME=FILE, NAME=random, NAME=zeros; FILE.npz for several; FILE for the only one; random or zeros for
+    /// all that are left. A FILE is .npy, .pb (a value of ONNX test data), or an image (.png, .jpg, .bmp, .ppm).
     #[arg(short, long = "input", value_name = "INPUT")]
     pub inputs: Vec<String>,
+    #[command(flatten)]
+    pub image: ImageArgs,
     /// The seed of random inputs, and of the sizes that nothing else determines.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Give a symbol a value.
-    #[arg(long, value_name = "NAME=NUMBER")]
+    #[arg(long, visible_alias = "dim", value_name = "NAME=NUMBER")]
     pub bind: Vec<Bind>,
     /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
     #[arg(long, value_name = "COUNT")]
@@ -233,6 +249,29 @@ pub struct InputArgs {
     /// How many bytes of values may be alive at once on the reference target, and inputs be made of; 8 for a float and 16 for an integer [default: 2147483648].
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
+}
+
+/// How images become tensors: resized to what the input asks for, in the order of its dimensions, `(x/255 - mean) / std`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ImageArgs {
+    /// Where the channels of an image go [default: where the input has 1 or 3].
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub layout: Option<ImageLayout>,
+    /// What is taken from each channel of an image, in 0 to 1 [default: 0].
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub mean: Vec<f64>,
+    /// What each channel of an image is divided by after that [default: 1].
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub std: Vec<f64>,
+}
+
+/// Where the channels of an image are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ImageLayout {
+    /// Before height and width.
+    Nchw,
+    /// After them.
+    Nhwc,
 }
 
 /// What a graph runs on.
@@ -276,6 +315,15 @@ pub struct RunArgs {
     /// NAME=FILE.npy; FILE.npz for all; FILE.npy for the only one.
     #[arg(short, long = "output", value_name = "OUTPUT")]
     pub outputs: Vec<String>,
+    /// Compare the outputs with those of the same names in this file, and say how far they are off.
+    #[arg(long, value_name = "FILE.npz", conflicts_with = "exact")]
+    pub check: Option<PathBuf>,
+    /// How far a checked output may be off, relative to what is expected.
+    #[arg(long, default_value_t = 1e-3, value_name = "NUMBER", requires = "check")]
+    pub rtol: f64,
+    /// How far a checked output may be off besides.
+    #[arg(long, default_value_t = 1e-5, value_name = "NUMBER", requires = "check")]
+    pub atol: f64,
     /// Compute in f64 with a bound of the error of each element, and print both.
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,

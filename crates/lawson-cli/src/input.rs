@@ -4,9 +4,11 @@
 //! `--bind` and from the inputs that are given; what is left open is drawn from the seed, within the graph's facts.
 
 use crate::args::{Bind, InputArgs};
-use crate::load::Loaded;
+use crate::image;
+use crate::load::{self, Loaded};
 use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson::graph::{Bindings, Dim, Graph, Symbol, Type, interp, nearest};
+use lawson::onnx::Kind;
 use lawson::{Code, Error, HostTensor, Result, Value, npy};
 use std::path::Path;
 
@@ -87,6 +89,7 @@ fn sources(loaded: &Loaded, args: &InputArgs) -> Result<Vec<Source>> {
     let graph = &loaded.graph;
     let names: Vec<String> = graph.inputs().iter().map(|v| graph.value_name(*v)).collect();
     let expected = |i: usize| graph.ty(graph.inputs()[i]).as_tensor().map(|t| t.dtype);
+    let ty = |i: usize| graph.ty(graph.inputs()[i]);
     let mut found: Vec<Option<Source>> = vec![None; names.len()];
     let mut rest: Option<Fill> = None;
     let mut put = |i: usize, source: Source| match found[i].replace(source) {
@@ -108,7 +111,7 @@ fn sources(loaded: &Loaded, args: &InputArgs) -> Result<Vec<Source>> {
         match split {
             Some((Some(i), _, from)) => match fill(from) {
                 Some(fill) => put(i, Source::Made(fill))?,
-                None => put(i, read_npy(from, expected(i))?)?,
+                None => put(i, read(from, ty(i), args)?)?,
             },
             // The name may be missing: a path may hold the sign too.
             Some((None, name, _)) if !Path::new(spec).exists() => {
@@ -123,7 +126,7 @@ fn sources(loaded: &Loaded, args: &InputArgs) -> Result<Vec<Source>> {
                     put(i, Source::Given(tensor.into()))?;
                 }
             }
-            _ if names.len() == 1 => put(0, read_npy(spec, expected(0))?)?,
+            _ if names.len() == 1 => put(0, read(spec, ty(0), args)?)?,
             _ => {
                 return Err(Error::new(
                     Code::Usage,
@@ -161,8 +164,17 @@ fn fill(text: &str) -> Option<Fill> {
     }
 }
 
-fn read_npy(path: &str, expected: Option<lawson::DType>) -> Result<Source> {
-    Ok(Source::Given(npy::read(Path::new(path), expected)?.into()))
+fn read(path: &str, ty: &Type, args: &InputArgs) -> Result<Source> {
+    let path = Path::new(path);
+    let (expected, kind) = match ty {
+        Type::Tensor(t) if image::is_image(path) => {
+            return image::read(path, t, &args.image).map(|t| Source::Given(t.into()));
+        }
+        Type::Tensor(t) => (Some(t.dtype), Kind::Tensor),
+        Type::Sequence(_) => (None, Kind::Sequence),
+        _ => (None, Kind::Optional),
+    };
+    load::read_value(path, expected, kind).map(Source::Given)
 }
 
 /// Makes the inputs that no file gives, of the sizes that the others leave.

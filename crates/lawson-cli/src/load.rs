@@ -1,24 +1,81 @@
 //! Reading the FILE of a command: a `.law` text, an `.onnx` model, a `.json` list, or standard input; for `check`, plans too.
 
-use lawson::graph::file::{read_text, read_text_file};
+use lawson::graph::file::{io_error, read_text, read_text_file};
 use lawson::graph::{Graph, ParseOptions, parse, read_law};
 use lawson::kernel::{Plan, WrittenPlan};
 use lawson::list::{ListOp, from_json, input_tensor, validate};
-use lawson::onnx::read_onnx;
-use lawson::{Code, Error, HostTensor, Place, Result};
+use lawson::onnx::{ImportOptions, Kind as ValueKind, Model, read_onnx, value_from_bytes};
+use lawson::{Code, DType, Error, HostTensor, Place, Result, Value, npy};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A graph, with the input that it brought along if it came as a list.
 pub struct Loaded {
     pub graph: Graph,
     pub input: Option<HostTensor>,
+    /// Inputs on whose elements the graph depends, because shapes do.
+    pub known: Vec<String>,
+}
+
+impl From<Graph> for Loaded {
+    fn from(graph: Graph) -> Loaded {
+        Loaded { graph, input: None, known: Vec::new() }
+    }
+}
+
+/// Reads a graph for the inputs that files give: where shapes of an ONNX model depend on what inputs hold, it is imported for
+/// those.
+pub fn graph_for(file: &str, inputs: &[String]) -> Result<Loaded> {
+    if !matches!(kind(file), Ok(Kind::Onnx)) {
+        return graph(file);
+    }
+    let model = Model::read(Path::new(file))?;
+    let given = given(&model, inputs);
+    let options = ImportOptions::default();
+    if given.is_empty() {
+        return model.import(&options).map(Loaded::from);
+    }
+    let made = model.import_for(&given, &options)?;
+    Ok(Loaded { known: made.known, ..Loaded::from(made.graph) })
+}
+
+/// The values of inputs that are in files. What cannot be read is left out: it is read again, and refused, when it is used.
+fn given(model: &Model, specs: &[String]) -> BTreeMap<String, Value> {
+    let declared = model.inputs();
+    let mut given = BTreeMap::new();
+    for spec in specs {
+        if let Some((name, path)) = spec.split_once('=')
+            && let Some(input) = declared.iter().find(|d| d.name == name)
+        {
+            let value = read_value(Path::new(path), None, input.kind).ok();
+            given.extend(value.map(|v| (input.name.clone(), v)));
+        } else if spec.ends_with(".npz") {
+            let all = npy::read_npz(Path::new(spec), |_| None).unwrap_or_default();
+            given.extend(all.into_iter().map(|(name, t)| (name, t.into())));
+        } else if let [only] = declared.as_slice() {
+            let value = read_value(Path::new(spec), None, only.kind).ok();
+            given.extend(value.map(|v| (only.name.clone(), v)));
+        }
+    }
+    given
+}
+
+/// Reads a value from a `.npy` file, or from a `.pb` file of ONNX test data.
+pub fn read_value(path: &Path, expected: Option<DType>, kind: ValueKind) -> Result<Value> {
+    if path.extension().is_some_and(|e| e == "pb") {
+        let bytes = std::fs::read(path).map_err(|e| io_error("read the value", path, &e))?;
+        return value_from_bytes(bytes, kind)
+            .map(|(_, value)| value)
+            .map_err(|e| e.at(Place::File(path.display().to_string())));
+    }
+    npy::read(path, expected).map(Value::from)
 }
 
 /// Reads a graph.
 pub fn graph(file: &str) -> Result<Loaded> {
     match kind(file)? {
-        Kind::Law => read_law(Path::new(file)).map(|graph| Loaded { graph, input: None }),
-        Kind::Onnx => read_onnx(Path::new(file)).map(|graph| Loaded { graph, input: None }),
+        Kind::Law => read_law(Path::new(file)).map(Loaded::from),
+        Kind::Onnx => read_onnx(Path::new(file)).map(Loaded::from),
         Kind::List => lower(&list(file)?).map_err(|e| at(e, file)),
         Kind::Stdin => {
             let text = read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?;
@@ -66,7 +123,7 @@ fn text_graph(text: &str) -> Result<Loaded> {
         return lower(&from_json(text)?);
     }
     let options = ParseOptions { file: Some("<stdin>".to_string()), ..ParseOptions::default() };
-    parse(text, &options).map(|graph| Loaded { graph, input: None })
+    parse(text, &options).map(Loaded::from)
 }
 
 /// Reads a list.
@@ -100,7 +157,7 @@ fn kind(file: &str) -> Result<Kind> {
 }
 
 fn lower(list: &[ListOp]) -> Result<Loaded> {
-    Ok(Loaded { graph: validate(list)?, input: input_tensor(list)? })
+    Ok(Loaded { input: input_tensor(list)?, ..Loaded::from(validate(list)?) })
 }
 
 /// Names the file in the error, once.

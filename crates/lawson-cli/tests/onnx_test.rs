@@ -1,4 +1,5 @@
-//! `onnx-test` from outside: which cases it finds, what it says of them, and that no case can end it.
+//! `onnx-test` from outside: which cases it finds, what it says of them, and that no case can end it; and `run` and `convert` with
+//! models.
 #![allow(clippy::unwrap_used)]
 
 use lawson::onnx::proto::*;
@@ -44,6 +45,13 @@ impl Folder {
             .current_dir(&self.0)
             .output()
             .unwrap()
+    }
+
+    fn lawson(&self, args: &[&str]) -> (String, Option<i32>) {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_lawson")).args(args).current_dir(&self.0).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (String::from_utf8_lossy(&text).into_owned(), output.status.code())
     }
 
     fn json(&self, args: &[&str]) -> Json {
@@ -209,4 +217,63 @@ fn operators_of_onnx_runtime_give_what_it_gives() {
     let wrong: Vec<&Json> = report["cases"].as_array().unwrap().iter().filter(wrong).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(report["totals"]["total"].as_u64().unwrap() >= 33);
+}
+
+#[test]
+fn a_run_takes_shapes_from_the_files_that_are_given_and_compares_what_comes_out() {
+    let folder = Folder::new();
+    let inputs = vec![info("x", F32, &[4]), info("shape", I64, &[2])];
+    let reshape =
+        model(inputs, vec![node("Reshape", &["x", "shape"], &["y"])], vec![info("y", F32, &[2, 2])]);
+    fs::write(folder.0.join("m.onnx"), reshape).unwrap();
+    fs::write(folder.0.join("x.pb"), floats("x", &[1.0, 2.0, 3.0, 4.0]).encode_to_vec()).unwrap();
+    fs::write(folder.0.join("shape.pb"), ints("shape", &[2, -1]).encode_to_vec()).unwrap();
+    let run = ["run", "m.onnx", "--input", "x=x.pb", "--input", "shape=shape.pb"];
+    let (text, code) = folder.lawson(&[&run[..], &["--output", "y.npz"]].concat());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("shapes depend on what these inputs hold: shape"), "{text}");
+    assert!(text.contains("y: f32[2, 2]"), "{text}");
+
+    let (text, code) = folder.lawson(&[&run[..], &["--check", "y.npz", "--target", "cpu"]].concat());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("y: as expected, at most 0.000e0 off"), "{text}");
+    let other = lawson::Tensor::from_slice(&[2, 2], &[1f32, 2.0, 3.5, 4.0]).unwrap();
+    lawson::npy::write_npz(&folder.0.join("other.npz"), [("y", &other)]).unwrap();
+    let (text, code) = folder.lawson(&[&run[..], &["--check", "other.npz"]].concat());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("y: WRONG") && text.contains("the first at [1, 0], 3 instead of 3.5"), "{text}");
+}
+
+#[test]
+fn a_model_is_converted_to_text() {
+    let folder = Folder::new();
+    fs::write(folder.0.join("m.onnx"), unary("Abs")).unwrap();
+    let (text, code) = folder.lawson(&["convert", "m.onnx", "m.law"]);
+    assert_eq!((text.as_str(), code), ("m.law: @case with 1 nodes\n", Some(0)));
+    assert!(fs::read_to_string(folder.0.join("m.law")).unwrap().contains("%y: f32[2] = abs %x"));
+    assert_eq!(folder.lawson(&["check", "m.law"]).1, Some(0));
+}
+
+#[test]
+fn an_image_becomes_the_tensor_that_the_input_asks_for() {
+    let folder = Folder::new();
+    let dims = [1, 3, 1, 2];
+    let copy =
+        model(vec![info("x", F32, &dims)], vec![node("Abs", &["x"], &["y"])], vec![info("y", F32, &dims)]);
+    fs::write(folder.0.join("m.onnx"), copy).unwrap();
+    // Two pixels of three bytes: red and half grey.
+    fs::write(folder.0.join("two.ppm"), b"P6\n2 1\n255\n\xff\x00\x00\x80\x80\x80").unwrap();
+    let args = ["run", "m.onnx", "--input", "x=two.ppm", "--std", "0.5", "--json"];
+    let (text, code) = folder.lawson(&args);
+    assert_eq!(code, Some(0), "{text}");
+    let said: Json = serde_json::from_str(&text).unwrap();
+    let elements: Vec<f64> =
+        said["outputs"]["y"]["elements"].as_array().unwrap().iter().map(|e| e.as_f64().unwrap()).collect();
+    let half = 2.0 * 128.0 / 255.0;
+    let expected = [2.0, half, 0.0, half, 0.0, half];
+    assert!(elements.iter().zip(expected).all(|(e, w)| (e - w).abs() < 1e-6), "{elements:?}");
+    fs::write(folder.0.join("bad.png"), b"\x89PNG\r\n\x1a\nno").unwrap();
+    let (text, code) = folder.lawson(&["run", "m.onnx", "--input", "x=bad.png"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("the image cannot be decoded"), "{text}");
 }

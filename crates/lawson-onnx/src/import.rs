@@ -9,11 +9,11 @@ use crate::external::External;
 use crate::item::Item;
 use crate::node::NodeCx;
 use crate::op::lookup;
-use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
 use crate::scope::Scope;
 use crate::special::Special;
 use crate::survey::{self, node_name};
-use crate::tensor::host_tensor;
+use crate::tensor::{host_tensor, sparse_tensor};
 use crate::types::Names;
 use crate::{ImportOptions, dims, fold, function, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
@@ -91,6 +91,11 @@ impl Model<'_> {
     pub(crate) fn tensor(&self, proto: &TensorProto) -> Result<HostTensor> {
         host_tensor(proto, &mut self.shared.external.borrow_mut())
     }
+
+    /// The dense tensor that a message of a sparse one stands for.
+    pub(crate) fn sparse_tensor(&self, proto: &SparseTensorProto) -> Result<HostTensor> {
+        sparse_tensor(proto, &mut self.shared.external.borrow_mut())
+    }
 }
 
 /// The graph of a model, for runs of the kind that `special` describes.
@@ -155,9 +160,12 @@ pub(crate) fn nodes(
     graph: &GraphProto,
     depth: usize,
 ) -> Result<Vec<Item>> {
-    if let Some(sparse) = graph.sparse_initializer.first() {
+    for (i, sparse) in graph.sparse_initializer.iter().enumerate() {
+        let constant = model
+            .sparse_tensor(sparse)
+            .map_err(|e| e.at(Place::Field(format!("graph.sparse_initializer[{i}]"))))?;
         let name = sparse.values.as_ref().and_then(|t| t.name.as_deref()).unwrap_or_default();
-        return Err(Error::new(Code::OnnxUnsupported, format!("the constant `{name}` is a sparse tensor")));
+        scope.define(name, Item::Constant(constant))?;
     }
     for (i, tensor) in graph.initializer.iter().enumerate() {
         let constant =

@@ -331,6 +331,15 @@ impl<'a, 's> NodeCx<'a, 's> {
         }
     }
 
+    /// The dense tensor that a sparse one stands for, if one is written.
+    pub(crate) fn sparse_tensor(&self, name: &'static str) -> Result<Option<HostTensor>> {
+        let Some(a) = self.attribute(name, kind::SPARSE_TENSOR)? else { return Ok(None) };
+        match &a.sparse_tensor {
+            Some(t) => self.model.sparse_tensor(t).map(Some),
+            None => Err(self.attribute_error(name, "the attribute holds no sparse tensor")),
+        }
+    }
+
     /// A graph.
     pub(crate) fn graph(&self, name: &'static str) -> Result<&'a GraphProto> {
         match self.attribute(name, kind::GRAPH)? {

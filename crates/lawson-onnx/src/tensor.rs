@@ -4,7 +4,7 @@
 //! anew. What a tensor says of its sizes is compared with the data that came before anything of that size is allocated.
 
 use crate::external::External;
-use crate::proto::{LOCATION_EXTERNAL, TensorProto};
+use crate::proto::{LOCATION_EXTERNAL, SparseTensorProto, TensorProto};
 use bytes::Bytes;
 use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result};
 use std::sync::Arc;
@@ -79,6 +79,55 @@ fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
     };
     HostTensor::from_bytes(dtype, &sizes, bytes)
         .map_err(|e| Error::new(Code::OnnxModel, e.message()).help("the file may be cut off or damaged"))
+}
+
+/// How many times as many elements a sparse tensor may have as it lists; a small one may have any number.
+const MAX_SPARSE: usize = 256;
+
+/// The dense tensor that a sparse one stands for: values, and an index into the whole or one an axis for each.
+pub(crate) fn sparse_tensor(proto: &SparseTensorProto, external: &mut External) -> Result<HostTensor> {
+    let wrong = |what: String| Error::new(Code::OnnxModel, what);
+    let (Some(values), Some(indices)) = (&proto.values, &proto.indices) else {
+        return Err(wrong("a sparse tensor lacks its values or its indices".to_string()));
+    };
+    let (values, indices) = (host_tensor(values, external)?, host_tensor(indices, external)?);
+    let sizes: Option<Vec<usize>> = proto.dims.iter().map(|d| usize::try_from(*d).ok()).collect();
+    let count = sizes.as_ref().and_then(|s| s.iter().try_fold(1usize, |n, s| n.checked_mul(*s)));
+    let (Some(sizes), Some(count)) = (sizes, count) else {
+        return Err(wrong(format!("a sparse tensor of sizes {:?}", proto.dims)));
+    };
+    if count > values.len().saturating_mul(MAX_SPARSE).max(4096) {
+        return Err(Error::new(
+            Code::Budget,
+            format!("a sparse tensor of {count} elements lists only {}", values.len()),
+        ));
+    }
+    let place = |i: usize| match indices.sizes() {
+        [_] => usize::try_from(indices.int_at(i)).ok(),
+        [_, rank] if *rank == sizes.len() => sizes.iter().enumerate().try_fold(0usize, |at, (axis, size)| {
+            let own = usize::try_from(indices.int_at(i * rank + axis)).ok().filter(|own| own < size)?;
+            Some(at * size + own)
+        }),
+        _ => None,
+    };
+    let listed = indices.sizes().first().copied() == Some(values.len());
+    let places: Option<Vec<usize>> =
+        (0..values.len()).map(|i| place(i).filter(|p| listed && *p < count)).collect();
+    let Some(places) = places else {
+        return Err(wrong("the indices of a sparse tensor do not fit its values or its sizes".to_string()));
+    };
+    let dtype = values.dtype();
+    if dtype.is_float() {
+        let mut dense = vec![0.0; count];
+        places.iter().enumerate().for_each(|(i, p)| dense[*p] = values.float_at(i));
+        return HostTensor::from_floats(dtype, &sizes, &dense);
+    }
+    if dtype == DType::Str {
+        return Err(wrong("a sparse tensor of texts".to_string()));
+    }
+    let mut dense = vec![0; count];
+    places.iter().enumerate().for_each(|(i, p)| dense[*p] = values.int_at(i));
+    HostTensor::from_ints(dtype, &sizes, &dense)
 }
 
 fn text(proto: &TensorProto, sizes: &[usize], count: usize) -> Result<HostTensor> {

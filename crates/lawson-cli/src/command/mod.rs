@@ -3,6 +3,8 @@
 mod bench;
 mod bisect;
 mod check;
+mod compared;
+mod convert;
 mod exact;
 mod explain;
 mod fuzz;
@@ -33,6 +35,7 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Check(args) => check::run(args, reporter, out),
         Command::Run(args) => run::run(args, reporter, out),
         Command::Opt(args) => opt::run(args, reporter, out),
+        Command::Convert { file, output } => convert::run(file, output, reporter, out),
         Command::Bisect(args) => bisect::run(args, reporter, out),
         Command::Machine(args) => machine::run(args, reporter, out),
         Command::Bench(args) => bench::run(args, reporter, out),

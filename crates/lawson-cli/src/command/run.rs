@@ -1,7 +1,7 @@
 //! `lawson run`: compiles a graph, finds its inputs, runs it, and shows or writes its outputs.
 
 use super::time::{self, Times};
-use super::{exact, passes};
+use super::{compared, exact, passes};
 use crate::args::{Isa, RunArgs, Target};
 use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
@@ -13,7 +13,8 @@ use std::io::Write;
 use std::time::Instant;
 
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let loaded = load::graph(&args.file)?;
+    let loaded = load::graph_for(&args.file, &args.input.inputs)?;
+    let known = loaded.known.clone();
     let names: Vec<String> = loaded.graph.outputs().iter().map(|o| o.name.clone()).collect();
     let destinations = output::destinations(&names, &args.outputs)?;
     let (values, bindings) = input::values(&loaded, &args.input, args.input.seed)?;
@@ -34,6 +35,8 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     };
     let first = start.elapsed();
     output::write_files(&names, &results, &destinations)?;
+    let compared =
+        args.check.as_deref().map(|file| compared::run(file, &names, &results, args)).transpose()?;
     let times = match args.time {
         true => Some(Times { compile, first, further: time::further(&mut session, &values, &results)? }),
         false => None,
@@ -45,20 +48,39 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
         if let Some(times) = times {
             report["time"] = times.to_json();
         }
+        if !known.is_empty() {
+            report["known"] = json!(known);
+        }
+        if let Some(compared) = &compared {
+            report["check"] = compared.to_json();
+        }
         if let (Some(operators), Some(isa)) = (program.operators(), program.isa()) {
             report["isa"] = json!(isa.name());
             report["operators"] = operators_json(operators);
         }
-        return Ok(writeln!(out, "{report:#}")?);
+        writeln!(out, "{report:#}")?;
+        return compared.map_or(Ok(()), |c| c.conclude());
     }
     print_symbols(&bindings, out)?;
+    if !known.is_empty() {
+        writeln!(out, "shapes depend on what these inputs hold: {}", known.join(", "))?;
+    }
     if let Some(note) = left_to_host(&program) {
         writeln!(out, "{note}")?;
     }
     for (name, value) in names.iter().zip(&results) {
         output::summary(out, name, value)?;
     }
-    times.map_or(Ok(()), |times| Ok(writeln!(out, "{times}")?))
+    if let Some(times) = times {
+        writeln!(out, "{times}")?;
+    }
+    match compared {
+        None => Ok(()),
+        Some(compared) => {
+            compared.print(out)?;
+            compared.conclude()
+        }
+    }
 }
 
 fn compile_options(args: &RunArgs) -> Result<CompileOptions> {

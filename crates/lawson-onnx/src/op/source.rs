@@ -8,8 +8,8 @@ use lawson_graph::{DType, Dim, HostTensor, Result, Shape};
 use std::sync::Arc;
 
 pub(super) fn constant(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    if cx.has_attribute("sparse_value") {
-        return Err(cx.unsupported("a constant that is a sparse tensor"));
+    if let Some(t) = cx.sparse_tensor("sparse_value")? {
+        return Ok(vec![Item::Constant(t)]);
     }
     let texts = |t: Vec<&str>| t.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
     let tensor = if let Some(t) = cx.tensor("value")? {

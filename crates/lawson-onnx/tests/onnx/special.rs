@@ -152,3 +152,29 @@ fn the_same_seed_gives_the_same_numbers() {
     let variance = a.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / 4096.0;
     assert!(mean.abs() < 0.1 && (variance - 1.0).abs() < 0.1, "{mean} {variance}");
 }
+
+#[test]
+fn a_sparse_constant_is_a_dense_one_and_cannot_be_a_bomb() {
+    let sparse = |dims: &[i64], indices: HostTensor| {
+        let mut g = graph(vec![input("x", DType::F32, &["2", "3"])], &[], vec![node("Add", "x c", "y")], "y");
+        g.sparse_initializer.push(SparseTensorProto {
+            values: Some(tensor("c", &host(&[2], &[5f32, 7.0]))),
+            indices: Some(tensor("", &indices)),
+            dims: dims.to_vec(),
+        });
+        import(&model(18, g))
+    };
+    let x = host(&[2, 3], &[0f32; 6]);
+    for indices in [host(&[2], &[1i64, 5]), host(&[2, 2], &[0i64, 1, 1, 2])] {
+        let y = eval(&sparse(&[2, 3], indices).unwrap(), std::slice::from_ref(&x));
+        assert_eq!(y[0].to_vec::<f32>().unwrap(), [0.0, 5.0, 0.0, 0.0, 0.0, 7.0]);
+    }
+    for (dims, indices) in [
+        (vec![2, 3], host(&[2], &[1i64, 6])),
+        (vec![2, 3], host(&[1], &[1i64])),
+        (vec![1 << 40, 3], host(&[2], &[1i64, 5])),
+        (vec![i64::MAX, i64::MAX], host(&[2], &[1i64, 5])),
+    ] {
+        assert!(sparse(&dims, indices).is_err(), "{dims:?}");
+    }
+}

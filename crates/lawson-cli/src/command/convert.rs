@@ -1,0 +1,17 @@
+//! `lawson convert`: writes a model or a list as a graph in the text form.
+
+use crate::report::{Outcome, Reporter};
+use crate::{load, output};
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+
+pub fn run(file: &str, to: &Path, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    let graph = load::graph(file)?.graph;
+    output::write_graph(out, &graph, Some(to))?;
+    let nodes = graph.total_nodes();
+    if reporter.json {
+        return Ok(writeln!(out, "{:#}", json!({ "file": to.display().to_string(), "nodes": nodes }))?);
+    }
+    Ok(writeln!(out, "{}: @{} with {nodes} nodes", to.display(), graph.name())?)
+}
