@@ -38,8 +38,8 @@ pub(super) fn vectorise(operands: &[Value]) -> Result<Vec<Value>> {
     for row in 0..rows {
         let line = &all[row * length..(row + 1) * length];
         for size in least..=most.min(starts.len()) {
-            // Single words have no distance between them.
-            let distances = if size == 1 { 1 } else { skips + 1 };
+            // Single words have no distance between them, and distances that do not fit in a line count nothing.
+            let distances = if size == 1 { 1 } else { skips.saturating_add(1).min(length) };
             for distance in 1..=distances {
                 let span = (size - 1) * distance;
                 for first in 0..length.saturating_sub(span) {

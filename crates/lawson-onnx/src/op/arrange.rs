@@ -157,7 +157,12 @@ pub(super) fn max_unpool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let kernel = one_each(cx.ints("kernel_shape")?, 1, spatial);
     let strides = one_each(cx.ints("strides")?, 1, spatial);
     let pads = one_each(cx.ints("pads")?, 0, 2 * spatial);
-    if kernel.len() != spatial || strides.len() != spatial || pads.len() != 2 * spatial {
+    let sane = |n: &i64| (0..=1 << 31).contains(n);
+    if !kernel.iter().chain(&strides).chain(&pads).all(sane)
+        || kernel.len() != spatial
+        || strides.len() != spatial
+        || pads.len() != 2 * spatial
+    {
         return Err(cx.wrong("the attributes of `MaxUnpool` do not fit its operand"));
     }
     let mut dims = shape.to_vec();
@@ -197,7 +202,11 @@ pub(super) fn col2im(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     };
     let (dilation, stride, pads) =
         (list("dilations", 1, n)?, list("strides", 1, n)?, list("pads", 0, 2 * n)?);
-    let area: i64 = window.iter().product();
+    let sane = [&image, &window, &dilation, &stride, &pads];
+    if sane.iter().any(|l| l.iter().any(|n| !(0..=1 << 31).contains(n))) {
+        return Err(cx.wrong(format!("`Col2Im` into {image:?} with blocks of {window:?}")));
+    }
+    let area = window.iter().try_fold(1i64, |n, w| n.checked_mul(*w)).unwrap_or(0);
     if shape.rank() != 3
         || window.len() != n
         || dilation.len() != n

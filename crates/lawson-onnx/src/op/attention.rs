@@ -6,7 +6,9 @@
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::{CompareKind, Monoid};
-use lawson_graph::{Attention, Builder, Causal, DType, Dim, Keep, Op, Result, Shape, ValueId, op};
+use lawson_graph::{
+    Attention, Builder, Causal, Code, DType, Dim, Error, Keep, Op, Result, Shape, ValueId, op,
+};
 
 /// `[batch, length, heads·size]` as `[batch, heads, length, size]`; what has four dimensions stays.
 pub(super) fn split_heads(cx: &mut NodeCx<'_, '_>, x: ValueId, heads: Option<i64>) -> Result<ValueId> {
@@ -34,6 +36,9 @@ pub(super) fn join_heads(cx: &mut NodeCx<'_, '_>, y: ValueId) -> Result<ValueId>
 /// Each head repeated, so that there are as many as queries have.
 pub(super) fn repeat_heads(b: &mut Builder<'static>, x: ValueId, heads: &Dim) -> Result<ValueId> {
     let shape = b.shape(x)?;
+    if shape.rank() != 4 {
+        return Err(Error::new(Code::OnnxModel, format!("heads of {shape}: 4 dimensions were expected")));
+    }
     if b.facts().equal(&shape[1], heads) {
         return Ok(x);
     }
@@ -82,7 +87,11 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let q = split_heads(cx, q, q_heads)?;
     let (k, v) = (split_heads(cx, k, kv_heads)?, split_heads(cx, v, kv_heads)?);
     let (past_key, past_value) = (cx.optional(4)?, cx.optional(5)?);
-    let past = past_key.map(|p| cx.b.shape(p)).transpose()?.map(|s| s[2].clone());
+    let past = past_key.map(|p| cx.b.shape(p)).transpose()?;
+    if let Some(shape) = past.as_ref().filter(|s| s.rank() != 4) {
+        return Err(cx.wrong(format!("`Attention` with earlier keys of {shape}")));
+    }
+    let past = past.map(|s| s[2].clone());
     let (k, v) = (after_past(cx, k, past_key)?, after_past(cx, v, past_value)?);
     let scale = if cx.has_attribute("scale") { Some(cx.float("scale", 1.0)?) } else { None };
     let mask = match cx.optional(3)? {

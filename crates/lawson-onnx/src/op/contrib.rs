@@ -237,7 +237,8 @@ pub(super) fn matmul_nbits(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     if cx.has(4) {
         return Err(cx.unsupported("`MatMulNBits` with groups in another order"));
     }
-    if !matches!(bits, 2 | 4 | 8) || block < 1 || depth < 1 || rows < 1 {
+    let sane = |n: i64| (1..=1 << 31).contains(&n);
+    if !matches!(bits, 2 | 4 | 8) || !sane(block) || !sane(depth) || !sane(rows) {
         return Err(cx.unsupported(format!("`MatMulNBits` of {bits} bits in blocks of {block}")));
     }
     let (x, packed, scales) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);

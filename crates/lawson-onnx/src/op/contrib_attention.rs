@@ -99,8 +99,15 @@ fn columns(b: &mut Builder<'static>, x: ValueId, start: i64, size: i64) -> Resul
     b.slice_axis(x, axis, start, size)
 }
 
+/// How many keys a cache `[batch, heads, length, size]` holds.
+fn cached(cx: &NodeCx<'_, '_>, keys: ValueId) -> Result<Dim> {
+    let shape = cx.b.shape(keys)?;
+    let length = shape.get(2).filter(|_| shape.rank() == 4).cloned();
+    length.ok_or_else(|| cx.wrong(format!("`{}` with earlier keys of {shape}", cx.op())))
+}
+
 fn heads_of(cx: &NodeCx<'_, '_>) -> Result<i64> {
-    let heads = cx.int("num_heads")?.filter(|h| *h >= 1);
+    let heads = cx.int("num_heads")?.filter(|h| (1..=1 << 20).contains(h));
     heads.ok_or_else(|| cx.wrong(format!("`{}` has no `num_heads`", cx.op())))
 }
 
@@ -120,7 +127,7 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let operands: Vec<ValueId> = [x, w].into_iter().chain(cx.optional(2)?).collect();
     let all = cx.b.composite(Linear { layout: WeightLayout::InOut }, &operands)?;
     let sizes = match cx.ints("qkv_hidden_sizes")? {
-        Some([q, k, v]) => [*q, *k, *v],
+        Some([q, k, v]) if [q, k, v].iter().all(|n| (0..=1 << 31).contains(*n)) => [*q, *k, *v],
         _ => match cx.b.shape(w)?.get(1).and_then(Dim::as_const).filter(|n| n % 3 == 0) {
             Some(n) => [n / 3; 3],
             None => return Err(cx.unsupported("`Attention` of com.microsoft with weights of unknown size")),
@@ -136,6 +143,9 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     if let Some(past) = cx.optional(4)? {
         // [2, batch, heads, length, size]
         let shape = cx.b.shape(past)?;
+        if shape.rank() != 5 {
+            return Err(cx.wrong(format!("`Attention` with earlier keys of {shape}")));
+        }
         before = shape.get(3).cloned().unwrap_or(Dim::ZERO);
         let dims = Shape::from(&shape[1..]);
         for (i, part) in [&mut k, &mut v].into_iter().enumerate() {
@@ -191,7 +201,7 @@ pub(super) fn multi_head(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (mut k, mut v) = (split_heads(cx, k, Some(heads))?, split_heads(cx, v, Some(heads))?);
     let mut before = Dim::ZERO;
     if let (Some(keys), Some(values)) = (cx.optional(6)?, cx.optional(7)?) {
-        before = cx.b.shape(keys)?[2].clone();
+        before = cached(cx, keys)?;
         (k, v) = (cx.b.concat(&[keys, k], 2)?, cx.b.concat(&[values, v], 2)?);
     }
     let (queries, keys) = (cx.b.shape(q)?[2].clone(), cx.b.shape(k)?[2].clone());
@@ -214,7 +224,7 @@ pub(super) fn multi_head(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 /// as the cache holds.
 pub(super) fn group_query(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
-    let kv_heads = cx.int("kv_num_heads")?.unwrap_or(heads);
+    let kv_heads = cx.int("kv_num_heads")?.unwrap_or(heads).clamp(1, 1 << 20);
     let (rotates, softcap) = (cx.flag("do_rotary", false)?, cx.float("softcap", 0.0)?);
     let interleaved = cx.flag("rotary_interleaved", false)?;
     let window = cx.int("local_window_size")?.unwrap_or(-1);
@@ -225,7 +235,7 @@ pub(super) fn group_query(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         _ => {
             // All three side by side.
             let width = cx.b.shape(q)?.last().and_then(Dim::as_const).unwrap_or(0);
-            let size = width / (heads + 2 * kv_heads);
+            let size = width / kv_heads.saturating_mul(2).saturating_add(heads).max(1);
             let packed = q;
             q = columns(cx.b, packed, 0, heads * size)?;
             let k = columns(cx.b, packed, heads * size, kv_heads * size)?;
@@ -235,7 +245,7 @@ pub(super) fn group_query(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     q = split_heads(cx, q, Some(heads))?;
     (k, v) = (split_heads(cx, k, Some(kv_heads))?, split_heads(cx, v, Some(kv_heads))?);
     let (past_key, past_value) = (cx.optional(3)?, cx.optional(4)?);
-    let before = past_key.map(|p| cx.b.shape(p)).transpose()?.map_or(Dim::ZERO, |s| s[2].clone());
+    let before = past_key.map_or(Ok(Dim::ZERO), |keys| cached(cx, keys))?;
     let shape = cx.b.shape(q)?;
     if rotates {
         let caches = [cx.value(7)?, cx.value(8)?];

@@ -175,7 +175,10 @@ pub(super) fn tfidf(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         (_, Some(pool)) => cx.b.vector(pool)?,
         _ => return Err(cx.wrong("`TfIdfVectorizer` has no pool")),
     };
-    let width = indexes.iter().max().copied().unwrap_or(-1) + 1;
+    let width = indexes.iter().max().copied().unwrap_or(-1).saturating_add(1);
+    if !(0..=1 << 24).contains(&width) {
+        return Err(cx.unsupported(format!("`TfIdfVectorizer` with rows of {width} elements")));
+    }
     let sizes = ["min_gram_length", "max_gram_length", "max_skip_count"];
     let mut operands = vec![rows, pool, cx.b.vector(&starts)?, cx.b.vector(&indexes)?];
     for name in sizes {

@@ -211,9 +211,14 @@ pub(super) fn tree_ensemble(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             "the lists of a `TreeEnsemble` of {size} nodes differ in length, or it is too large"
         )));
     }
+    if count > MAX_NODES {
+        return Err(cx.unsupported(format!("`TreeEnsemble` of {count} targets")));
+    }
     let mut sums: Vec<Option<ValueId>> = vec![None; count];
+    // Branches that meet again are followed once for each way there; that must end too.
+    let mut left = MAX_NODES;
     for root in &roots {
-        let at = leaf_of(cx, x, &trees, *root, 0)?;
+        let at = leaf_of(cx, x, &trees, *root, 0, &mut left)?;
         for (target, sum) in sums.iter_mut().enumerate() {
             let own =
                 |i: usize| if targets.get(i) == Some(&(target as i64)) { weights.float_at(i) } else { 0.0 };
@@ -239,8 +244,18 @@ pub(super) fn tree_ensemble(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 }
 
 /// The number of the leaf that each row comes to, from a node.
-fn leaf_of(cx: &mut NodeCx<'_, '_>, x: ValueId, trees: &Trees, node: i64, depth: usize) -> Result<ValueId> {
-    let rows = cx.b.shape(x)?[0].clone();
+fn leaf_of(
+    cx: &mut NodeCx<'_, '_>,
+    x: ValueId,
+    trees: &Trees,
+    node: i64,
+    depth: usize,
+    left: &mut usize,
+) -> Result<ValueId> {
+    *left = left
+        .checked_sub(1)
+        .ok_or_else(|| cx.unsupported(format!("`TreeEnsemble` of more than {MAX_NODES} ways")))?;
+    let rows = cx.b.shape(x)?.first().cloned().ok_or_else(|| cx.wrong("`TreeEnsemble` of a scalar"))?;
     let Some(i) = usize::try_from(node).ok().filter(|i| *i < trees.modes.len() && depth < 256) else {
         return Err(cx.wrong(format!("node {node} of a `TreeEnsemble` does not exist, or lies too deep")));
     };
@@ -280,7 +295,7 @@ fn leaf_of(cx: &mut NodeCx<'_, '_>, x: ValueId, trees: &Trees, node: i64, depth:
             let leaf = cx.b.constant(HostTensor::scalar(to))?;
             cx.b.broadcast_to(leaf, [rows.clone()])?
         } else {
-            leaf_of(cx, x, trees, to, depth + 1)?
+            leaf_of(cx, x, trees, to, depth + 1, left)?
         });
     }
     debug_assert_eq!(cx.b.dtype(sides[0])?, DType::I64);

@@ -17,6 +17,12 @@ fn read(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, Vec<i64>, Windows, bool)> {
     let Some(window) = window.filter(|w| w.len() + 2 == shape.rank()) else {
         return Err(cx.wrong(format!("`kernel_shape` of `{}` does not fit {shape}", cx.op())));
     };
+    /// The most elements of a window.
+    const MAX_AREA: i64 = 1 << 31;
+    let area = window.iter().try_fold(1i64, |n, w| n.checked_mul(*w)).filter(|n| (1..=MAX_AREA).contains(n));
+    if area.is_none() || window.iter().any(|w| *w < 1) {
+        return Err(cx.wrong(format!("`{}` over windows of {window:?}", cx.op())));
+    }
     let dims: Vec<Dim> = window.iter().map(|w| Dim::from(*w)).collect();
     let windows = Windows::read(cx, &shape[2..], &dims)?;
     Ok((x, window, windows, cx.flag("ceil_mode", false)?))

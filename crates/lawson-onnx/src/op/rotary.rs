@@ -24,9 +24,12 @@ pub(super) fn microsoft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let heads = cx.int("num_heads")?.filter(|h| *h > 0);
     let (x, at, cos, sin) = (cx.value(0)?, cx.value(1)?, cx.value(2)?, cx.value(3)?);
     let shape = cx.b.shape(x)?;
+    if !matches!(shape.rank(), 3 | 4) {
+        return Err(cx.wrong(format!("`RotaryEmbedding` of {shape}")));
+    }
     let heads = match (heads, &shape[..]) {
         (None, [_, _, width]) => {
-            let half = cx.b.shape(cos)?[1].clone();
+            let half = cx.b.shape(cos)?.last().cloned().unwrap_or(Dim::ONE);
             cx.b.facts().simplify(&width.floor_div(&(half * 2))).as_const()
         }
         (heads, _) => heads,
@@ -79,6 +82,9 @@ pub(super) fn turned_heads(
         };
         // One row for all heads.
         let lead = cx.b.shape(rows)?;
+        if lead.rank() != 3 {
+            return Err(cx.wrong(format!("`{}` with angles of {lead}", cx.op())));
+        }
         angles.push(cx.b.reshape(rows, [lead[0].clone(), Dim::ONE, lead[1].clone(), lead[2].clone()])?);
     }
     let (cos, sin) = (angles[0], angles[1]);

@@ -10,6 +10,9 @@ use crate::node::NodeCx;
 use lawson_graph::op::{BinaryKind, CompareKind, Contract, Gather, Monoid, UnaryKind};
 use lawson_graph::{Builder, DType, Dim, HostTensor, Keep, Op, Result, Shape, ValueId};
 
+/// The most positions that are written down.
+const MAX_PLACES: usize = 1 << 24;
+
 /// What lies outside a tensor.
 #[derive(Clone, Copy, PartialEq)]
 enum Outside {
@@ -235,7 +238,10 @@ pub(super) fn affine_grid(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     if sizes.len() < 4 || spatial.len() + 2 != sizes.len() {
         return Err(cx.wrong(format!("`AffineGrid` of the size {sizes:?}")));
     }
-    let count: usize = spatial.iter().product();
+    let count = spatial.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).filter(|n| *n <= MAX_PLACES);
+    let Some(count) = count else {
+        return Err(cx.unsupported(format!("`AffineGrid` of the size {sizes:?}")));
+    };
     let dtype = cx.b.dtype(theta)?;
     // Rows: a coordinate for each axis, the last axis first, and 1.
     let mut rows = vec![1.0; (spatial.len() + 1) * count];
@@ -322,7 +328,7 @@ pub(super) fn roi_align(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let kind = if greatest { Monoid::Max } else { Monoid::Sum };
     let mut y = cx.b.reduce(kind, y, &[3, 4], Keep::No)?;
     if !greatest {
-        y = cx.b.mul_scalar(y, 1.0 / (samples * samples) as f64)?;
+        y = cx.b.mul_scalar(y, 1.0 / (samples as f64 * samples as f64))?;
     }
     one(channels_second(cx.b, y)?)
 }
@@ -418,7 +424,7 @@ pub(super) fn deform_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     // [n·parts, kernel, kernel, out, out, each] → [n, channels, kernel·kernel, out·out], grouped.
     let seen = cx.b.transpose(seen, &[0, 5, 1, 2, 3, 4])?;
-    let (area, field) = (Dim::from(kernel[0] * kernel[1]), out[0].clone() * out[1].clone());
+    let (area, field) = (Dim::from(kernel[0]) * kernel[1], out[0].clone() * out[1].clone());
     let depth = Dim::from(channels / groups);
     let seen =
         cx.b.reshape(seen, [n.clone(), Dim::from(groups), depth.clone() * area.clone(), field.clone()])?;

@@ -4,6 +4,9 @@ use crate::item::{Item, List, Maybe};
 use crate::node::NodeCx;
 use lawson_graph::{DType, Dim, HostTensor, Result, Shape, ValueId};
 
+/// The longest axis that is split into a list.
+const MAX_PARTS: i64 = 1 << 16;
+
 /// Operand `i` as a list.
 fn list(cx: &NodeCx<'_, '_>, i: usize) -> Result<List> {
     match cx.item(i)? {
@@ -99,7 +102,7 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (dtype, shape) = (cx.b.dtype(x)?, cx.b.shape(x)?);
     let axis = cx.axis(cx.int("axis")?.unwrap_or(0), shape.rank())?;
     let keep = cx.flag("keepdims", true)?;
-    let Some(total) = shape[axis].as_const() else {
+    let Some(total) = shape[axis].as_const().filter(|n| *n <= MAX_PARTS) else {
         return Err(cx.unsupported(format!("`SplitToSequence` along an axis of {}", shape[axis])));
     };
     let given = if cx.has(1) { Some((cx.ints_of(1, "sizes")?, cx.shape(1)?.rank())) } else { None };
@@ -112,7 +115,8 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         }
         Some((sizes, _)) => sizes.clone(),
     };
-    if sizes.iter().sum::<i64>() != total || sizes.iter().any(|s| *s < 0) {
+    let sum = sizes.iter().try_fold(0i64, |n, s| n.checked_add(*s));
+    if sum != Some(total) || sizes.iter().any(|s| *s < 0) {
         return Err(cx.wrong(format!("the parts {sizes:?} do not make up an axis of {total}")));
     }
     let (mut start, mut items) = (0, Vec::with_capacity(sizes.len()));

@@ -115,7 +115,7 @@ pub(super) fn dft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (inverse, onesided) = (cx.flag("inverse", false)?, cx.flag("onesided", false)?);
     let length = match (cx.has(1), shape[axis].as_const()) {
         (true, _) => single(cx, 1, "length")?,
-        (false, Some(n)) if inverse && onesided => 2 * (n - 1),
+        (false, Some(n)) if inverse && onesided => (n - 1).saturating_mul(2),
         (false, Some(n)) => n,
         (false, None) => return Err(cx.unsupported(format!("`DFT` along an axis of {}", shape[axis]))),
     };
@@ -131,6 +131,9 @@ pub(super) fn stft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let shape = cx.b.shape(x)?;
     let step = single(cx, 1, "frame step")?;
     let window = cx.optional(2)?;
+    if let Some(w) = window.filter(|w| cx.b.tensor_type(*w).is_ok_and(|t| t.rank() != 1)) {
+        return Err(cx.wrong(format!("`STFT` with a window of {}", cx.b.shape(w)?)));
+    }
     let window_size = window.map(|w| cx.b.shape(w)).transpose()?.and_then(|s| s.elements().as_const());
     let time = shape.get(1).and_then(Dim::as_const);
     let length = if cx.has(3) { Some(single(cx, 3, "frame length")?) } else { window_size.or(time) };

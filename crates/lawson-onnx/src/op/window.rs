@@ -3,6 +3,9 @@
 use crate::node::NodeCx;
 use lawson_graph::{Dim, Result};
 
+/// The greatest stride, dilation or padding; products of two of them are no overflow.
+const MAX_STEP: i64 = 1 << 31;
+
 /// How a window slides, one entry a spatial axis.
 #[derive(Clone)]
 pub(super) struct Windows {
@@ -15,7 +18,7 @@ pub(super) struct Windows {
 /// One number a spatial axis, 1 where nothing is said.
 fn numbers(cx: &NodeCx<'_, '_>, name: &'static str, spatial: usize) -> Result<Vec<i64>> {
     let given = cx.ints(name)?.map_or_else(|| vec![1; spatial], <[i64]>::to_vec);
-    match given.len() == spatial && given.iter().all(|n| *n >= 1) {
+    match given.len() == spatial && given.iter().all(|n| (1..=MAX_STEP).contains(n)) {
         true => Ok(given),
         false => {
             Err(cx.wrong(format!("`{name}` of `{}` is {given:?}, with {spatial} spatial axes", cx.op())))
@@ -33,7 +36,9 @@ impl Windows {
         let (low, high) = match cx.text("auto_pad")?.unwrap_or("NOTSET") {
             "NOTSET" | "" => match pads {
                 None => (zeros(), zeros()),
-                Some(pads) if pads.len() == 2 * spatial && pads.iter().all(|p| *p >= 0) => {
+                Some(pads)
+                    if pads.len() == 2 * spatial && pads.iter().all(|p| (0..=MAX_STEP).contains(p)) =>
+                {
                     let dims = |p: &[i64]| p.iter().map(|d| Dim::from(*d)).collect();
                     (dims(&pads[..spatial]), dims(&pads[spatial..]))
                 }

@@ -2,8 +2,9 @@
 
 use crate::model::*;
 use lawson_graph::{Code, DType, HostTensor};
-use lawson_onnx::proto::TensorProto;
+use lawson_onnx::proto::{DimensionValue, ModelProto, TensorProto, TypeValue};
 use lawson_onnx::{ImportOptions, from_bytes};
+use prost::Message;
 
 /// A model that uses a bit of everything.
 fn sample() -> Vec<u8> {
@@ -148,4 +149,116 @@ fn bodies_cannot_be_nested_for_ever() {
     let nodes = inner.node.clone();
     let error = import_graph(graph(inputs, &[], nodes, "r")).unwrap_err();
     assert!(matches!(error.code(), Code::Budget | Code::OnnxModel), "{error}");
+}
+
+/// Numbers below a bound, always the same ones.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+
+    fn number(&mut self) -> i64 {
+        const ALL: [i64; 14] =
+            [0, 1, -1, 2, 3, 7, -2, 100, 1 << 20, 1 << 31, 1 << 40, 1 << 62, i64::MAX, i64::MIN];
+        ALL[self.below(ALL.len())]
+    }
+}
+
+/// Changes what a model says without breaking the message: attributes, operands, sizes, types, versions.
+fn disturb(model: &mut ModelProto, dice: &mut Dice) {
+    let Some(graph) = &mut model.graph else { return };
+    let (nodes, inputs) = (graph.node.len(), graph.input.len());
+    let node = &mut graph.node[dice.below(nodes)];
+    let (attributes, operands) = (node.attribute.len(), node.input.len());
+    match dice.below(8) {
+        0..=3 if attributes > 0 => {
+            let a = &mut node.attribute[dice.below(attributes)];
+            if let Some(i) = &mut a.i {
+                *i = dice.number();
+            }
+            if let Some(f) = &mut a.f {
+                *f = [0.0, -1.0, 1e30, f32::NAN, f32::INFINITY][dice.below(5)];
+            }
+            if a.s.is_some() {
+                a.s = Some(bytes::Bytes::from_static([&b"x"[..], b"", b"\xff"][dice.below(3)]));
+            }
+            let length = a.ints.len();
+            if length > 0 {
+                a.ints[dice.below(length)] = dice.number();
+            }
+        }
+        4 if operands > 0 => node.input[dice.below(operands)] = String::new(),
+        5 if operands > 0 => node.input[dice.below(operands)] = node.input[0].clone(),
+        6 if inputs > 0 => {
+            let ty = graph.input[dice.below(inputs)].r#type.as_mut().and_then(|t| t.value.as_mut());
+            let Some(TypeValue::Tensor(t)) = ty else { return };
+            match (&mut t.shape, dice.below(3)) {
+                (Some(shape), 0) => drop(shape.dim.pop()),
+                (Some(shape), 1) if !shape.dim.is_empty() => {
+                    let last = shape.dim.len() - 1;
+                    shape.dim[last].value = Some(DimensionValue::Value(dice.number()));
+                }
+                _ => t.elem_type = Some(dice.below(27) as i32),
+            }
+        }
+        7 if !graph.initializer.is_empty() => {
+            let count = graph.initializer.len();
+            let t = &mut graph.initializer[dice.below(count)];
+            match t.dims.first_mut() {
+                Some(d) => *d = dice.number(),
+                None => t.data_type = Some(dice.below(27) as i32),
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn models_that_say_absurd_things_are_errors_or_graphs() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/onnx/contrib");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    let mut models: Vec<ModelProto> = files
+        .iter()
+        .map(|f| ModelProto::decode(std::fs::read(f.join("model.onnx")).unwrap().as_slice()).unwrap())
+        .collect();
+    models.push(ModelProto::decode(sample().as_slice()).unwrap());
+    let (mut dice, mut refused, mut count) = (Dice(0x9e37_79b9_7f4a_7c15), 0, 0);
+    for model in &models {
+        for _ in 0..60 {
+            let mut other = model.clone();
+            for _ in 0..=dice.below(2) {
+                disturb(&mut other, &mut dice);
+            }
+            refused += usize::from(read(encode(&other)).is_err());
+            count += 1;
+        }
+    }
+    assert!(refused > count / 10 && refused < count, "{refused} of {count}");
+}
+
+#[test]
+fn what_was_found_by_disturbing_models_stays_an_error() {
+    let case = |node: lawson_onnx::proto::NodeProto, inputs: &[(&str, &[&str])]| {
+        let inputs = inputs.iter().map(|(name, dims)| input(name, DType::F32, dims)).collect();
+        import(&model(25, graph(inputs, &[], vec![node], "y"))).unwrap_err()
+    };
+    // Windows whose area is more than an integer holds.
+    let pool = node("MaxPool", "x", "y").ints("kernel_shape", &[1 << 62, 2]).text("auto_pad", "SAME_UPPER");
+    assert_eq!(case(pool, &[("x", &["1", "1", "4", "4"])]).code(), Code::OnnxModel);
+    // Angles, and keys of another time, with too few dimensions.
+    let rotary = node("RotaryEmbedding", "x c c", "y");
+    assert_eq!(case(rotary, &[("x", &["1", "2", "3", "4"]), ("c", &["3", "2"])]).code(), Code::OnnxModel);
+    let attention = node("Attention", "x x x - p p", "y");
+    assert_eq!(case(attention, &[("x", &["1", "2", "3", "4"]), ("p", &["1"])]).code(), Code::OnnxModel);
+    // A window without an axis.
+    let stft = node("STFT", "x s w", "y");
+    let inputs = vec![input("x", DType::F32, &["1", "8", "1"]), input("w", DType::F32, &[])];
+    let g = graph(inputs, &[("s", HostTensor::scalar(2i64))], vec![stft], "y");
+    assert_eq!(import(&model(25, g)).unwrap_err().code(), Code::OnnxModel);
 }

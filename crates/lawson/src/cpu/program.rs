@@ -80,6 +80,16 @@ fn bytes_of(value: &Value) -> &[u8] {
     }
 }
 
+/// So many bytes, if they can be had: sizes come from models, which may say anything.
+fn zeros(bytes: usize) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(bytes).map_err(|_| {
+        Error::new(Code::Budget, format!("an output takes {bytes} bytes, which are not to be had"))
+    })?;
+    all.resize(bytes, 0);
+    Ok(all)
+}
+
 impl Signature {
     fn new(graph: &Graph, plan: &Plan) -> Signature {
         let values = graph.inputs().iter().enumerate().map(|(n, v)| ValueInfo {
@@ -274,7 +284,8 @@ impl CpuProgram {
         let size = |o: &Option<(DType, Vec<usize>)>| {
             o.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0)
         };
-        let mut results: Vec<Vec<u8>> = session.outputs.iter().map(|o| vec![0u8; size(o)]).collect();
+        let mut results: Vec<Vec<u8>> =
+            session.outputs.iter().map(|o| zeros(size(o))).collect::<Result<_>>()?;
         let given = inputs.iter().map(bytes_of);
         let taken = results.iter_mut().map(Vec::as_mut_slice);
         match times {
