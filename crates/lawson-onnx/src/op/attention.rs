@@ -131,6 +131,9 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 /// The mask for all keys: those that it does not reach are hidden.
 fn whole_mask(cx: &mut NodeCx<'_, '_>, mask: ValueId, keys: ValueId) -> Result<ValueId> {
     let (ty, keys) = (cx.b.tensor_type(mask)?.clone(), cx.b.shape(keys)?[2].clone());
+    if ty.rank() == 0 {
+        return Err(cx.wrong("`Attention` with a mask that is a scalar"));
+    }
     let Some(last) = ty.shape.last().filter(|d| !d.is(1) && !cx.b.facts().equal(d, &keys)) else {
         return Ok(mask);
     };

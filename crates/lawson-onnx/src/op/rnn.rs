@@ -106,7 +106,7 @@ impl Steps {
 
     /// Block `i` of the last axis.
     fn block(&self, b: &mut Builder<'static>, x: ValueId, i: i64, count: i64) -> Result<ValueId> {
-        let axis = b.tensor_type(x)?.rank() - 1;
+        let axis = b.tensor_type(x)?.rank().saturating_sub(1);
         b.slice_axis(x, axis, self.hidden.clone() * i, self.hidden.clone() * count)
     }
 

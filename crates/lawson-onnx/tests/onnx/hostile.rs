@@ -256,6 +256,8 @@ fn what_was_found_by_disturbing_models_stays_an_error() {
     assert_eq!(case(rotary, &[("x", &["1", "2", "3", "4"]), ("c", &["3", "2"])]).code(), Code::OnnxModel);
     let attention = node("Attention", "x x x - p p", "y");
     assert_eq!(case(attention, &[("x", &["1", "2", "3", "4"]), ("p", &["1"])]).code(), Code::OnnxModel);
+    let masked = node("Attention", "x x x m", "y").float("softcap", 1.0);
+    assert_eq!(case(masked, &[("x", &["1", "2", "3", "4"]), ("m", &[])]).code(), Code::OnnxModel);
     // A window without an axis.
     let stft = node("STFT", "x s w", "y");
     let inputs = vec![input("x", DType::F32, &["1", "8", "1"]), input("w", DType::F32, &[])];
