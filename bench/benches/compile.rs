@@ -53,7 +53,9 @@ fn stages(graph: &Graph, pipeline: &Pipeline, rounds: usize) -> Result<Stages, F
     let (planning, plan) = timed(rounds, || Ok(compile(&graph, &machine)?))?;
     let mut emitting = Vec::new();
     for kernel in &plan.kernels {
-        emitting.push(timed(rounds, || Ok(emit(kernel, Isa::best(), Listing::Off).map_err(|e| e.to_string())?))?.0);
+        emitting.push(
+            timed(rounds, || Ok(emit(kernel, Isa::best(), Listing::Off).map_err(|e| e.to_string())?))?.0,
+        );
     }
     emitting.sort_by(|a, b| b.total_cmp(a));
     let constants = plan.clone().take_constants()?;

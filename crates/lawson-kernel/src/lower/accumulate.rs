@@ -206,8 +206,10 @@ impl<'g> Walk<'g> {
             self.prepare(node.inputs[1], &r_index)?;
         }
         let x = self.value(node.inputs[0], l_index, given)?;
-        let w = self.value(node.inputs[1], r_index, given)?;
-        let next = self.product(acc, x, w);
+        let was_right = std::mem::replace(&mut self.is_right, true);
+        let w = self.value(node.inputs[1], r_index, given);
+        self.is_right = was_right;
+        let next = self.product(acc, x, w?);
         self.finish(acc, depth, next);
         Ok(acc)
     }

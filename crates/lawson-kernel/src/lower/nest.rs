@@ -10,6 +10,7 @@ use crate::index::Index;
 use crate::layout::Orders;
 use crate::tree::{For, Kernel, Kind, Node as Tree};
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, TensorType, ValueId};
+use std::collections::HashSet;
 
 pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     if group.outputs.is_empty() {
@@ -18,13 +19,16 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
     let mut walk = Walk::new(graph, &group.nodes, Patterns::find(graph, group));
     let as_typed = Orders::default();
     let orders = options.orders.unwrap_or(&as_typed);
-    let inputs = group.inputs(graph);
-    for v in &inputs {
+    let mut inputs = group.inputs(graph);
+    let twins = twins(graph, group, &inputs);
+    for (n, v) in inputs.iter().chain(&twins).enumerate() {
         let ty = walk.ty(*v)?;
         let buffer = walk.kernel.input(&name_of(graph, *v), ty.dtype, &orders.stored(*v, &ty.shape));
         let order = orders.order(*v).map(<[usize]>::to_vec);
-        walk.buffers.insert(*v, Source { buffer, order });
+        let known = if n < inputs.len() { &mut walk.buffers } else { &mut walk.twins };
+        known.insert(*v, Source { buffer, order });
     }
+    inputs.extend(twins);
     let mut stages = Vec::with_capacity(group.outputs.len());
     for v in &group.outputs {
         let ty = walk.ty(*v)?;
@@ -97,6 +101,36 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
     kernel.body = walk.frames.pop().map_or_else(Vec::new, |f| f.nodes);
     mark_parallel(&mut kernel);
     Ok(Lowered { kernel, inputs, outputs: group.outputs.clone() })
+}
+
+/// The inputs that both factors of a product read, as the queries and keys of one projection: each factor has a buffer of its own then,
+/// in which it may be laid out as the product wants it.
+fn twins(graph: &Graph, group: &Group, inputs: &[ValueId]) -> Vec<ValueId> {
+    let inside: HashSet<NodeId> = group.nodes.iter().copied().collect();
+    let reads = |from: ValueId| {
+        let (mut seen, mut open) = (HashSet::new(), vec![from]);
+        while let Some(v) = open.pop() {
+            if seen.insert(v)
+                && let Def::Node(n, _) = graph.value(v).def
+                && inside.contains(&n)
+            {
+                open.extend(&graph.node(n).inputs);
+            }
+        }
+        seen
+    };
+    let is_constant = |v: ValueId| matches!(graph.defining(v).map(|n| &n.op), Some(Op::Constant(_)));
+    let mut twins: Vec<ValueId> = Vec::new();
+    for n in group.nodes.iter().map(|n| graph.node(*n)).filter(|n| matches!(n.op, Op::Contract(_))) {
+        let (left, right) = (reads(n.inputs[0]), reads(n.inputs[1]));
+        let both = |v: &&ValueId| left.contains(v) && right.contains(v) && !is_constant(**v);
+        for v in inputs.iter().filter(both) {
+            if !twins.contains(v) {
+                twins.push(*v);
+            }
+        }
+    }
+    twins
 }
 
 /// What is stored in each iteration: elements of a value, which is an output or a part of one.

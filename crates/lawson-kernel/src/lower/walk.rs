@@ -89,6 +89,10 @@ pub(super) struct Walk<'g> {
     space: Kernel,
     pub(super) frames: Vec<Frame>,
     pub(super) buffers: HashMap<ValueId, Source>,
+    /// Where right factors read what left factors read too.
+    pub(super) twins: HashMap<ValueId, Source>,
+    /// Whether a right factor is computed.
+    pub(super) is_right: bool,
     pub(super) kept: HashMap<ValueId, Vec<Kept>>,
     /// What is kept in the loop over an axis that is still open.
     pub(super) pending: Vec<(AxisId, ValueId, Kept)>,
@@ -110,6 +114,8 @@ impl<'g> Walk<'g> {
             space: Kernel::new(graph.name(), facts.clone()),
             frames: vec![Frame { head: None, nodes: Vec::new() }],
             buffers: HashMap::new(),
+            twins: HashMap::new(),
+            is_right: false,
             kept: HashMap::new(),
             pending: Vec::new(),
             results: HashMap::new(),
@@ -329,7 +335,8 @@ impl<'g> Walk<'g> {
         }
         let Some(node) = self.node(v).filter(|n| !matches!(n.op, Op::Constant(_))) else {
             let missing = || Refused::DType { value: self.graph.value_name(v), ty: ty.to_string() };
-            let source = self.buffers.get(&v).ok_or_else(missing)?;
+            let twin = self.twins.get(&v).filter(|_| self.is_right);
+            let source = twin.or_else(|| self.buffers.get(&v)).ok_or_else(missing)?;
             let (buffer, index) = (source.buffer, source.place(index));
             return Ok(self.load(buffer, index, given));
         };

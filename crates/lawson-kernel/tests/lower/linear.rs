@@ -1,7 +1,8 @@
 //! Reductions, contractions, convolutions and windows, with what stands before and after them.
 
-use crate::support::{as_written, check, check_text, loops, lower_whole};
+use crate::support::{as_written, check, check_text, loops, lower_whole, primitives};
 use lawson_graph::random::Elements;
+use lawson_kernel::lower::Options;
 
 #[test]
 fn reductions_over_any_axes() {
@@ -187,5 +188,24 @@ fn windows_skip_padding() {
                return %z
              }}"
         ));
+    }
+}
+
+#[test]
+fn factors_of_one_projection_have_buffers_of_their_own() {
+    let graph = primitives(
+        "graph @g(%qk: f32[S, 2, 3, 4]) -> (y: f32[3, S, S]) {
+           %q1 = slice %qk {start = [0, 0, 0, 0], size = [S, 1, 3, 4], step = [1, 1, 1, 1]}
+           %k1 = slice %qk {start = [0, 1, 0, 0], size = [S, 1, 3, 4], step = [1, 1, 1, 1]}
+           %q = reshape %q1 {shape = [S, 3, 4]}
+           %k = reshape %k1 {shape = [S, 3, 4]}
+           %y = contract %q, %k {batch = [[1, 1]], sum = [[2, 2]]}
+           return %y
+         }",
+    );
+    let lowered = lower_whole(&graph, &Options::default());
+    assert_eq!(lowered.inputs, [graph.inputs()[0]; 2]);
+    for size in [0, 1, 5] {
+        check(&graph, &lowered, &[("S", size)], Elements::Tame, 1.0);
     }
 }
