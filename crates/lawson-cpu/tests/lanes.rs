@@ -216,46 +216,50 @@ fn prefetches_are_hints() {
 
 #[test]
 fn an_index_in_memory_is_not_read_for_a_vector_without_lanes() {
-    // Pairs of registers, and sixteen lanes.
-    let isa = Isa::Avx512;
-    let n = Dim::symbol("N");
-    let end = n.clone() * 16;
-    // Of the four vectors at once, some have no lanes, and the index that they would have lies behind the last.
-    let schedule = "split i 64 clip\nsplit i.1 16 cover\njam i.1.0\nvector i.1.1 16\n";
-    for dtype in [I32, I64] {
-        let k = kernel(&end, schedule, |k, i| {
-            let ids = k.input("ids", dtype, std::slice::from_ref(&n));
-            let x = k.input("x", F32, &[5.into()]);
-            let all = std::slice::from_ref(&end);
-            let (y, z) = (k.output("y", F32, all), k.output("z", I32, all));
-            let place = Index::data(ids, vec![Index::axis(i).floor_div(16)], 5);
-            let (whole, number) = (k.load(x, vec![place.clone()]), k.add(Expr::Index(place.clone(), I32)));
-            let otherwise = k.f32(0.5);
-            let conditions = vec![Condition { index: place.clone() - 1, end: 3.into() }];
-            let part = k.load_guarded(x, vec![place - 1], Guard { conditions, otherwise });
-            let value = k.sum(whole, part);
-            vec![store(y, vec![i.into()], value), store(z, vec![i.into()], number)]
-        });
-        check(isa, &k, |n, _| vec![n, 5, 16 * n, 16 * n]);
+    for isa in levels() {
+        let n = Dim::symbol("N");
+        let end = n.clone() * 16;
+        // Of the four vectors at once, some have no lanes, and the index that they would have lies behind the last.
+        let lanes = isa.of(&Machine::default()).lanes;
+        let tile = 4 * lanes;
+        let schedule =
+            format!("split i {tile} clip\nsplit i.1 {lanes} cover\njam i.1.0\nvector i.1.1 {lanes}\n");
+        for dtype in [I32, I64] {
+            let k = kernel(&end, &schedule, |k, i| {
+                let ids = k.input("ids", dtype, std::slice::from_ref(&n));
+                let x = k.input("x", F32, &[5.into()]);
+                let all = std::slice::from_ref(&end);
+                let (y, z) = (k.output("y", F32, all), k.output("z", I32, all));
+                let place = Index::data(ids, vec![Index::axis(i).floor_div(16)], 5);
+                let (whole, number) =
+                    (k.load(x, vec![place.clone()]), k.add(Expr::Index(place.clone(), I32)));
+                let otherwise = k.f32(0.5);
+                let conditions = vec![Condition { index: place.clone() - 1, end: 3.into() }];
+                let part = k.load_guarded(x, vec![place - 1], Guard { conditions, otherwise });
+                let value = k.sum(whole, part);
+                vec![store(y, vec![i.into()], value), store(z, vec![i.into()], number)]
+            });
+            check(isa, &k, |n, _| vec![n, 5, 16 * n, 16 * n]);
+        }
     }
 }
 
 #[test]
 fn indices_in_memory_may_lie_apart_along_the_vector() {
-    // Pairs of registers, and sixteen lanes.
-    let isa = Isa::Avx512;
-    let n = Dim::symbol("N");
-    for dtype in [I32, I64] {
-        for stride in [1, 3] {
-            let k = kernel(&n, &vector(isa), |k, i| {
-                let ids = k.input("ids", dtype, &[n.clone() * stride]);
-                let x = k.input("x", F32, &[7.into(), 2.into()]);
-                let y = k.output("y", F32, std::slice::from_ref(&n));
-                let place = Index::data(ids, vec![Index::axis(i) * stride], 7);
-                let value = k.load(x, vec![place, 1.into()]);
-                vec![store(y, vec![i.into()], value)]
-            });
-            check(isa, &k, |n, _| vec![n * stride, 14, n]);
+    for isa in levels() {
+        let n = Dim::symbol("N");
+        for dtype in [I32, I64] {
+            for stride in [1, 3] {
+                let k = kernel(&n, &vector(isa), |k, i| {
+                    let ids = k.input("ids", dtype, &[n.clone() * stride]);
+                    let x = k.input("x", F32, &[7.into(), 2.into()]);
+                    let y = k.output("y", F32, std::slice::from_ref(&n));
+                    let place = Index::data(ids, vec![Index::axis(i) * stride], 7);
+                    let value = k.load(x, vec![place, 1.into()]);
+                    vec![store(y, vec![i.into()], value)]
+                });
+                check(isa, &k, |n, _| vec![n * stride, 14, n]);
+            }
         }
     }
 }

@@ -136,7 +136,7 @@ impl<'k> Lowering<'k> {
         let from = self.k.dtype(a);
         let value = self.value(a)?;
         let as_they_are = |d: DType| computed(d) == d && (d.bits() == 32 || self.native && is_long(d));
-        if as_they_are(from) && as_they_are(to) {
+        if from == to || as_they_are(from) && as_they_are(to) {
             Ok(value)
         } else if from.bits() == to.bits() && from.bits() < 32 && from != DType::Bool && to != DType::Bool {
             self.bits_of_small(value, from, to, depth)

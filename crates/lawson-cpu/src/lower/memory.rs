@@ -252,7 +252,11 @@ impl<'k> Lowering<'k> {
     /// Where the lanes of 64-bit elements that lie apart are, in halves from the first address; `None` if all at one place.
     fn places_of_halves(&mut self, stride: &Stride) -> Result<Option<V>> {
         match stride {
-            Stride::None | Stride::One => Ok(None),
+            Stride::None => Ok(None),
+            Stride::One => {
+                let axis = self.vector.as_ref().map_or(Index::constant(0), |v| Index::axis(v.axis));
+                Ok(Some(self.places_of(&(axis * 2))?))
+            }
             Stride::Many(along) => Ok(Some(self.places_of(&(along.clone() * 2))?)),
         }
     }
@@ -343,10 +347,9 @@ impl<'k> Lowering<'k> {
             return Ok(dst);
         }
         match (dtype, &place.stride) {
-            (DType::I64, _) if self.level == asm::Level::Avx2 => {
-                Err(Unsupported::new("i64 in lanes of 32 bits"))
+            (DType::I64, Stride::One) if self.level == asm::Level::Avx512 => {
+                self.load_wide_row(addr, mask, depth)
             }
-            (DType::I64, Stride::One) => self.load_wide_row(addr, mask, depth),
             (DType::I64, stride) => {
                 let places = self.places_of_halves(stride)?;
                 self.load_wide(addr, places, mask, depth)

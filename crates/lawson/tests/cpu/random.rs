@@ -5,7 +5,7 @@ use lawson::cpu::Isa;
 use lawson::graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson::graph::{Graph, interp};
 use lawson::kernel::Operators;
-use lawson::{CompileOptions, Passes, Program, Result, Target, Team, Value};
+use lawson::{CompileOptions, DType, Passes, Program, Result, Target, Team, Value};
 
 /// A graph of a seed, inputs for it, and what the oracle says of them, unless that refuses them.
 fn case(seed: u64) -> Option<(Graph, Vec<Value>, Vec<interp::Bounded>)> {
@@ -30,6 +30,15 @@ fn run(graph: &Graph, inputs: &[Value], threads: usize, isa: Isa) -> Result<(Vec
     let first = session.run_values(inputs)?;
     assert!(session.run_values(inputs)? == first, "a second run gives other results");
     Ok((first, program.operators().unwrap()))
+}
+
+/// Whether a graph has dtypes that machine code does not compute with: integers that share bytes, and floats of 8 bits and less.
+fn has_tiny(graph: &Graph) -> bool {
+    let text = graph.to_string();
+    DType::ALL.into_iter().any(|d| {
+        let tiny = d != DType::Bool && (d.bits() < 8 || d.bits() == 8 && d.is_float());
+        tiny && (text.contains(&format!("{d}[")) || text.contains(&format!("= {d}")))
+    })
 }
 
 fn check(isa: Isa, count: u64, threads: &[usize]) -> Operators {
@@ -58,6 +67,10 @@ fn check(isa: Isa, count: u64, threads: &[usize]) -> Operators {
             if *first.get_or_insert_with(|| results.clone()) != results {
                 failures.push(format!("seed {seed}: {threads} threads give other bits\n{graph}"));
             }
+            if isa != Isa::Portable && operators.evaluator > 0 && !has_tiny(&graph) {
+                failures
+                    .push(format!("seed {seed}: {} operators without code\n{graph}", operators.evaluator));
+            }
             all.machine_code += operators.machine_code;
             all.evaluator += operators.evaluator;
             all.interpreter += operators.interpreter;
@@ -74,8 +87,8 @@ fn no_graph_is_refused() {
     if !there() {
         return;
     }
-    let Operators { machine_code, evaluator, interpreter } = check(Isa::Avx512, 250, &[1, 2, 3]);
-    assert!(machine_code > 10 * evaluator && interpreter > 100);
+    let Operators { machine_code, interpreter, .. } = check(Isa::Avx512, 250, &[1, 2, 3]);
+    assert!(machine_code > 100 && interpreter > 100);
 }
 
 #[test]
@@ -83,8 +96,8 @@ fn no_graph_is_refused_without_avx512() {
     if Isa::Avx2.missing().is_some() {
         return;
     }
-    let Operators { machine_code, evaluator, interpreter } = check(Isa::Avx2, 250, &[1, 3]);
-    assert!(machine_code > 10 * evaluator && interpreter > 100);
+    let Operators { machine_code, interpreter, .. } = check(Isa::Avx2, 250, &[1, 3]);
+    assert!(machine_code > 100 && interpreter > 100);
 }
 
 #[test]
