@@ -68,7 +68,8 @@ impl<'k> Contraction<'k> {
 
     /// How many shares of the team the other loops give.
     pub(super) fn shares(&self) -> i64 {
-        self.others().iter().map(|f| extent(f).unwrap_or(SOME_SHARES)).product::<i64>().max(1)
+        let shares = self.others().into_iter().map(|f| extent(f).unwrap_or(SOME_SHARES));
+        shares.fold(1, i64::saturating_mul).max(1)
     }
 
     /// How many steps a sum has.

@@ -68,17 +68,19 @@ impl<'k> Chooser<'k> {
     /// first cache.
     pub(super) fn writes_parts_of_lines(&self, c: &Contraction<'k>) -> bool {
         let columns = extent(c.vector());
-        let steps = c.summed.iter().map(|f| extent(f)).product::<Option<i64>>();
+        let known = c.summed.iter().all(|f| extent(f).is_some());
+        let steps = known.then(|| c.steps());
         c.position == Position::Root
             && columns.is_some_and(|n| n % self.machine.lanes != 0 && n > WIDEST * self.machine.lanes)
-            && columns
-                .zip(steps)
-                .is_some_and(|(n, k)| n.saturating_mul(k) * self.machine.lane_bytes <= self.machine.l1)
+            && columns.zip(steps).is_some_and(|(n, k)| {
+                n.saturating_mul(k).saturating_mul(self.machine.lane_bytes) <= self.machine.l1
+            })
     }
 
     /// How many rows of outputs the first cache holds, and what is on its way to the second.
     fn rows_in_first_cache(&self, c: &Contraction<'k>) -> i64 {
-        extent(c.vector()).map_or(1, |n| 2 * self.machine.l1 / (self.machine.lane_bytes * n).max(1))
+        extent(c.vector())
+            .map_or(1, |n| 2 * self.machine.l1 / self.machine.lane_bytes.saturating_mul(n).max(1))
     }
 
     /// Whether operands and outputs of a nest together do not fit in the last cache, as far as sizes are known.
@@ -92,7 +94,7 @@ impl<'k> Chooser<'k> {
         read.sort_unstable();
         read.dedup();
         let written: i64 =
-            c.loops.iter().filter_map(|f| extent(f)).product::<i64>().saturating_mul(self.machine.lane_bytes);
+            c.loops.iter().filter_map(|f| extent(f)).fold(self.machine.lane_bytes, i64::saturating_mul);
         known && read.into_iter().map(bytes).sum::<i64>().saturating_add(written) > self.machine.l3
     }
 

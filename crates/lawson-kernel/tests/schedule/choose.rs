@@ -173,3 +173,16 @@ fn operands_of_one_buffer_are_not_copied() {
     let (_, schedule) = chosen(&plain, Vec::new());
     assert!(!schedule.contains("pack"), "{schedule}");
 }
+
+#[test]
+fn absurdly_long_sums_are_counted_without_overflow() {
+    let text = "lawson-kernel 1 kernel @k { in x: f32[99] out y: f32[99] axes i, r, s
+         acc m: f32 = 0.0 identity 0.0 merge add
+         for i in 0 to 99 {
+           accumulate m {
+             for r in 0 to 4611686018427387904 { for s in 0 to 4611686018427387904 { step m = state(m) + x[i] } }
+           }
+           y[i] = m
+         } }";
+    chosen(&Kernel::parse(text).unwrap(), Vec::new());
+}
