@@ -223,7 +223,9 @@ pub(super) fn resize(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     };
     // An empty list of scales stands for an absent one.
     let has_scales = cx.has(2) && !cx.shape(2)?.iter().any(|d| d.is(0));
-    let given = if has_scales { scales_of(cx, 2)? } else { sizes_of(cx, &axes, &shape)? };
+    // With scales it means nothing, but exporters write it.
+    let policy = cx.text("keep_aspect_ratio_policy")?.unwrap_or("stretch");
+    let given = if has_scales { scales_of(cx, 2)? } else { sizes_of(cx, &axes, &shape, policy)? };
     if axes.len() != given.len() {
         return Err(cx.wrong(format!("{} scales or sizes for {} axes", given.len(), axes.len())));
     }
@@ -236,9 +238,8 @@ pub(super) fn resize(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 }
 
 /// The sizes of the axes from operand 3, or one scale for all with which none is larger, or smaller.
-fn sizes_of(cx: &NodeCx<'_, '_>, axes: &[usize], shape: &Shape) -> Result<Vec<Change>> {
+fn sizes_of(cx: &NodeCx<'_, '_>, axes: &[usize], shape: &Shape, policy: &str) -> Result<Vec<Change>> {
     let sizes = cx.dims_of(3, "sizes")?.dims;
-    let policy = cx.text("keep_aspect_ratio_policy")?.unwrap_or("stretch");
     if policy == "stretch" {
         return Ok(sizes.into_iter().map(Change::Size).collect());
     }
