@@ -139,6 +139,18 @@ off by 1e-7 + 1e-3 of what is expected, or by what the case's tolerance.json say
 target, what the reference interpreter computed counts only if it is on the list that is printed. A case that crashes or hangs
 fails, and the others go on. Exit codes: 0 nothing failed, 1 something did.")]
     OnnxTest(OnnxTestArgs),
+    /// List the processor and the adapters that wgpu finds, with the limits that matter.
+    #[command(after_help = "Examples:
+  lawson devices
+  lawson devices --json | jq .wgpu[0].workgroup_memory_bytes")]
+    Devices,
+    /// Show or clear the compiled pipelines that are kept on disk.
+    #[command(after_help = "Examples:
+  lawson cache
+  lawson cache --clear
+
+They are kept in lawson/pipelines of $XDG_CACHE_HOME, or of ~/.cache, a file for each adapter and driver.")]
+    Cache(CacheArgs),
     /// Explain an error code, or list all of them.
     #[command(after_help = "Example:
   lawson explain E0105")]
@@ -281,6 +293,37 @@ pub enum Target {
     Reference,
     /// Machine code.
     Cpu,
+    /// Shaders, on a device that wgpu finds.
+    Wgpu,
+}
+
+impl Target {
+    /// Its name in texts and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Reference => "reference",
+            Target::Cpu => "cpu",
+            Target::Wgpu => "wgpu",
+        }
+    }
+
+    /// As the library names it.
+    pub fn to_lawson(self) -> lawson::Target {
+        match self {
+            Target::Reference => lawson::Target::Reference,
+            Target::Cpu => lawson::Target::Cpu,
+            Target::Wgpu => lawson::Target::Wgpu,
+        }
+    }
+}
+
+/// Which device the wgpu target runs on.
+#[derive(Clone, Debug, Default, Args)]
+pub struct DeviceArgs {
+    /// The device of the wgpu target: its number or a part of its name, as `lawson devices` has them [default: the one that the
+    /// system prefers].
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
 }
 
 /// How kernels are run.
@@ -333,6 +376,8 @@ pub struct RunArgs {
     /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
     #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
     pub target: Target,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// How many threads run it on the CPU target [default: one for each processor].
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
@@ -391,6 +436,14 @@ pub struct BisectArgs {
     pub slack: f64,
 }
 
+/// Arguments of `cache`.
+#[derive(Debug, Args)]
+pub struct CacheArgs {
+    /// Remove them.
+    #[arg(long)]
+    pub clear: bool,
+}
+
 /// Arguments of `machine`.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
@@ -415,6 +468,8 @@ pub struct BenchArgs {
     /// What to run on.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Numbers of threads, each timed by itself [default: one for each processor].
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     pub threads: Vec<usize>,
@@ -438,6 +493,8 @@ pub struct FuzzArgs {
     /// The target to check.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// How the CPU target runs kernels [default: the best that this machine has].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,
@@ -477,6 +534,8 @@ pub struct ReduceArgs {
     /// The target that fails.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// How the CPU target runs kernels [default: the best that this machine has].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,
@@ -504,8 +563,10 @@ pub struct OnnxTestArgs {
     #[arg(required_unless_present = "worker", value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// What to run on.
-    #[arg(long, visible_alias = "device", value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// How many threads run a case.
     #[arg(long, default_value_t = 1, value_name = "COUNT")]
     pub threads: usize,

@@ -7,6 +7,7 @@
 
 mod args;
 mod command;
+mod device;
 mod image;
 mod input;
 mod load;

@@ -12,6 +12,19 @@ pub fn quantity(dim: &Dim, unit: &str) -> String {
     }
 }
 
+/// A number of bytes, with prefixes of powers of two.
+pub fn bytes(count: f64) -> String {
+    let (mut scaled, mut prefix) = (count, "");
+    for next in ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] {
+        if scaled < 1024.0 {
+            break;
+        }
+        (scaled, prefix) = (scaled / 1024.0, next);
+    }
+    let digits = usize::from(scaled.fract() != 0.0 && scaled < 100.0);
+    format!("{scaled:.digits$} {prefix}B")
+}
+
 /// A rate or a time with three digits and a unit's prefix, such as `38.2 GB/s` or `410 ns`.
 pub fn measured(value: f64, unit: &str) -> String {
     let large = ["", "k", "M", "G", "T", "P"];

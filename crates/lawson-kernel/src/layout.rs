@@ -10,7 +10,7 @@
 //! In: a graph after its passes. Out: [`Orders`], which `lower/` follows when it makes buffers.
 
 use crate::host::refusals;
-use crate::machine::Machine;
+use crate::machine::{Machine, Spread};
 use lawson_graph::{Def, Dim, Graph, Node, Op, TensorType, ValueId};
 use std::collections::{HashMap, HashSet};
 
@@ -88,6 +88,9 @@ const CHANNELS_FIRST: f64 = 2.0;
 
 /// The orders of a graph's values that are predicted to cost least.
 pub fn orders(graph: &Graph, machine: &Machine) -> Orders {
+    if machine.spread == Spread::Grid {
+        return Orders::default();
+    }
     let mut classes = Classes((0..graph.values().len()).collect());
     let mut fixed: HashSet<ValueId> = graph.outputs().iter().map(|o| o.value).collect();
     let host = refusals(graph);

@@ -6,9 +6,20 @@
 
 use crate::tree::Kernel;
 
-/// A CPU as the model sees it.
+/// How a machine spreads the iterations of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// Over a few members, each of which takes many and executes some of them at once in vectors: a processor.
+    Team,
+    /// Over as many members as there are iterations: a device with a grid of threads.
+    Grid,
+}
+
+/// A processor, or a device, as the model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
+    /// How iterations are spread.
+    pub spread: Spread,
     /// Lanes of a vector: of 32 bits in the model of a machine, of what a kernel computes with in that of [`Machine::for_kernel`].
     pub lanes: i64,
     /// Bytes of a lane.
@@ -170,6 +181,7 @@ impl Default for Machine {
     /// A core with AVX-512 of recent years.
     fn default() -> Machine {
         Machine {
+            spread: Spread::Team,
             lanes: 16,
             lane_bytes: 4,
             registers: 32,

@@ -5,18 +5,23 @@
 //! or a part of the graph to the interpreter, or holds steps itself: loops and branches, which begin and end with
 //! barriers of their own. All steps, however deep, share one list of buffers.
 //!
-//! `access.rs` says what a step reads and writes, `step.rs` builds steps, `arena.rs` and `place.rs` place buffers, `text.rs` describes plans,
+//! `access.rs` says what a step reads and writes, `step.rs` builds steps, `arena.rs` and `place.rs` place buffers in one arena, `apart.rs` in
+//! buffers of a device; `transfer.rs` adds the transfers that a device needs, `hosted.rs` does what is left to the host; `text.rs` describes plans,
 //! `form.rs` prints and `parse.rs` reads their text form; `borrow/` proves that steps do not get in each other's way.
 
 mod access;
 mod arena;
+mod apart;
 mod form;
+pub mod hosted;
 mod parse;
 mod place;
 mod step;
 mod text;
+mod transfer;
 
 pub use access::{Access, Mode};
+pub use apart::Apart;
 pub use arena::Bound;
 pub use parse::WrittenPlan;
 pub use step::{Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Step};
@@ -92,6 +97,8 @@ pub enum Place {
         /// The other buffer.
         of: Slot,
     },
+    /// In the host's memory, for a plan whose other buffers lie on a device: what steps that are left to the host read and write.
+    Host,
     /// No bytes: what the host keeps for a value that is no tensor, or whose size is known only when it is there.
     Value(ValuePort),
 }
@@ -214,7 +221,7 @@ impl Plan {
             Action::Launch { .. } => count.machine_code += step.operators,
             Action::Evaluate { .. } => count.evaluator += step.operators,
             Action::Interpret(_) => count.interpreter += step.operators,
-            Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } => {}
+            Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } | Action::Transfer => {}
         });
         count
     }

@@ -3,7 +3,7 @@
 //! Sums and products wrap alike in any width, but quotients, minima and comparisons do not; so every word and every part
 //! of it must stay within 32 bits for all values that the axes take. Intervals show that.
 
-use crate::opcode::{Listing, Op, OpCode, Test, Word};
+use crate::opcode::{Capabilities, Listing, Op, OpCode, Test, Word};
 use lawson_graph::{Code, Error, Place, Result, Symbol};
 
 /// A listing with values for its symbols.
@@ -17,6 +17,39 @@ pub(crate) struct Bound {
     pub(crate) spilled: u32,
 }
 
+/// The greatest total size of the spill buffer; a launch has fewer members rather than a larger one.
+const MAX_SPILL: u64 = 64 << 20;
+
+impl Bound {
+    /// How many workgroups each launch gets.
+    pub(crate) fn workgroups(&self, capabilities: &Capabilities) -> Vec<u32> {
+        let spilled = u64::from(self.spilled) * 4 * u64::from(capabilities.workgroup);
+        let room = MAX_SPILL.min(capabilities.max_buffer_bytes).checked_div(spilled).unwrap_or(u64::MAX);
+        let most = u64::from(capabilities.max_workgroups).min(room.max(1)) as u32;
+        self.iterations.iter().map(|n| n.div_ceil(capabilities.workgroup).min(most)).collect()
+    }
+
+    /// How many bytes of memory launches need besides their buffers.
+    pub(crate) fn spill(&self, capabilities: &Capabilities) -> u64 {
+        if self.spilled == 0 { 0 } else { self.spill_bytes(capabilities) }
+    }
+
+    /// How many bytes the spill buffer has.
+    pub(crate) fn spill_bytes(&self, capabilities: &Capabilities) -> u64 {
+        let groups = self.workgroups(capabilities).into_iter().max().unwrap_or(1).max(1);
+        let members = u64::from(groups) * u64::from(capabilities.workgroup);
+        (members * u64::from(self.spilled) * 4).max(4)
+    }
+
+    /// The bytes of the parameters: the two words that are zero, the parameters, and where buffers begin. They are a multiple of 16.
+    pub(crate) fn words(&self, bases: &[i32]) -> Vec<u8> {
+        let mut words = vec![0u8; 8];
+        words.extend(self.parameters.iter().chain(bases).flat_map(|p| p.to_le_bytes()));
+        words.resize(words.len().next_multiple_of(16), 0);
+        words
+    }
+}
+
 /// From the least to the greatest value.
 type Interval = (i64, i64);
 
@@ -25,12 +58,19 @@ const WORD: Interval = (i32::MIN as i64, i32::MAX as i64);
 struct Bounds<'l> {
     listing: &'l Listing,
     parameters: Vec<i32>,
+    /// The last element at which each buffer of [`Listing::bases`] may begin.
+    bases: &'l [i64],
     axes: Vec<Interval>,
 }
 
 impl Listing {
     /// Evaluates the parameters and checks that every index fits in a word.
     pub(crate) fn bind(&self, symbols: &[(Symbol, i64)]) -> Result<Bound> {
+        self.bind_within(symbols, &[])
+    }
+
+    /// As [`Listing::bind`], for buffers of [`Listing::bases`] that begin at these elements or before.
+    pub(crate) fn bind_within(&self, symbols: &[(Symbol, i64)], bases: &[i64]) -> Result<Bound> {
         let value_of = |s: &Symbol| symbols.iter().find(|(name, _)| name == s).map(|(_, v)| *v);
         let evaluate = |d: &lawson_graph::Dim| {
             let value = d.eval(&value_of).ok_or_else(|| {
@@ -40,7 +80,8 @@ impl Listing {
             i32::try_from(value).map_err(|_| self.too_large(&format!("the dimension {d}")))
         };
         let parameters = self.parameters.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-        let mut bounds = Bounds { listing: self, parameters, axes: vec![(0, 0); self.axes.len()] };
+        let axes = vec![(0, 0); self.axes.len()];
+        let mut bounds = Bounds { listing: self, parameters, bases, axes };
         bounds.check()?;
         let mut iterations = Vec::with_capacity(self.launches.len());
         for launch in &self.launches {
@@ -123,6 +164,7 @@ impl Bounds<'_> {
                 OpCode::Guard(Test::Value(_))
                 | OpCode::Let { .. }
                 | OpCode::Buffer { .. }
+                | OpCode::Alias { .. }
                 | OpCode::Scratch { .. }
                 | OpCode::Function { .. }
                 | OpCode::Return(_)
@@ -149,6 +191,10 @@ impl Bounds<'_> {
             Word::Const(c) => (*c, *c),
             Word::Axis(a) => self.axes[a.0 as usize],
             Word::Param(p) => (i64::from(self.parameters[*p]), i64::from(self.parameters[*p])),
+            Word::Base(memory) => {
+                let at = self.listing.bases.iter().position(|b| b == memory);
+                (0, at.and_then(|n| self.bases.get(n)).copied().unwrap_or(0))
+            }
             Word::Sum(terms) => {
                 let mut sum = (0, 0);
                 for t in terms {

@@ -24,16 +24,26 @@
 //!
 //! Read `opcode.rs` first, then `lower.rs` (kernel to op codes), `wgsl.rs` (op codes to text) and `gpu.rs` (text to results).
 
+pub mod cache;
+pub mod device;
+mod executable;
 pub mod gpu;
+mod instance;
 mod launch;
 mod lower;
 mod math;
 pub mod opcode;
 mod prelude;
+mod record;
+mod run;
 mod show;
+mod trusted;
 mod value;
 pub mod wgsl;
 mod word;
 
+pub use device::{Adapter, Device, Options, Selection, adapters};
+pub use executable::{Executable, machine};
 pub use gpu::Gpu;
-pub use opcode::{Capabilities, Fused, Listing, OpCode};
+pub use instance::Instance;
+pub use opcode::{Binding, Capabilities, Fused, Listing, OpCode};

@@ -6,7 +6,7 @@
 
 use crate::math::Emit;
 use crate::opcode::{
-    Access, Capabilities, Element, Launch, Listing, MemoryId, OpCode, Residence, Span, Ty, VarId, Word,
+    Access, Binding, Capabilities, Element, Launch, Listing, MemoryId, OpCode, Residence, Span, Ty, VarId, Word,
 };
 use crate::value::Known;
 use crate::word::Parameters;
@@ -56,12 +56,19 @@ pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
 impl Listing {
     /// The op codes of a kernel; an error says what of it has none.
     pub fn of(kernel: &Kernel, capabilities: &Capabilities) -> Result<Listing> {
+        Listing::bound(kernel, capabilities, &Binding::default())
+    }
+
+    /// As [`Listing::of`], for buffers that are given in this way.
+    pub fn bound(kernel: &Kernel, capabilities: &Capabilities, binding: &Binding) -> Result<Listing> {
         let mut codes = Vec::new();
-        let spilled = declare(kernel, capabilities, &mut codes)?;
+        let spilled = declare(kernel, capabilities, binding, &mut codes)?;
+        let bases = kernel.arguments().zip(&binding.based).filter(|(_, based)| **based);
+        let bases: Vec<MemoryId> = bases.map(|(b, _)| MemoryId(b.0)).collect();
         let mut lower = Lower {
             kernel,
             scope: Scope::new(kernel),
-            parameters: Parameters::default(),
+            parameters: Parameters { dims: Vec::new(), bases },
             emit: Emit::default(),
             functions: BTreeMap::new(),
             states: vec![None; kernel.accs.len()],
@@ -87,13 +94,27 @@ impl Listing {
         codes.extend(lower.emit.codes);
         Ok(Listing {
             kernel: kernel.name.clone(),
-            parameters: lower.parameters.0,
+            parameters: lower.parameters.dims,
+            bases: lower.parameters.bases,
             axes: kernel.axes.iter().map(|a| a.name.clone()).collect(),
             codes,
             launches: lower.launches,
             capabilities: *capabilities,
             spilled,
         })
+    }
+
+    /// The same listing without the names that people gave: what a device is told.
+    pub(crate) fn unnamed(&self) -> Listing {
+        let mut listing = self.clone();
+        listing.kernel = String::new();
+        listing.axes.iter_mut().for_each(String::clear);
+        for code in &mut listing.codes {
+            if let OpCode::Buffer { name, .. } | OpCode::Scratch { name, .. } = code {
+                name.clear();
+            }
+        }
+        listing
     }
 
     /// A dimension as a word of this listing's parameters.
@@ -107,8 +128,15 @@ impl Listing {
 }
 
 /// Declares buffers and scratch; gives how many words of scratch a member has in memory.
-fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>) -> Result<Dim> {
+fn declare(
+    kernel: &Kernel,
+    capabilities: &Capabilities,
+    given: &Binding,
+    codes: &mut Vec<OpCode>,
+) -> Result<Dim> {
     let mut binding = 0;
+    let arguments: Vec<BufferId> = kernel.arguments().collect();
+    let mut aliases = Vec::new();
     // One word is the member's number.
     let mut private = (capabilities.private_bytes / 4).saturating_sub(1);
     let mut spilled = Dim::ZERO;
@@ -141,12 +169,28 @@ fn declare(kernel: &Kernel, capabilities: &Capabilities, codes: &mut Vec<OpCode>
                 continue;
             }
         };
+        let argument = arguments.iter().position(|b| b.0 as usize == id);
+        let shared = argument.and_then(|n| given.shared.get(n).copied().flatten());
+        if let Some(of) = shared.and_then(|n| arguments.get(n)) {
+            if kernel.buffer(*of).dtype != buffer.dtype {
+                return Err(refused(kernel, format!("`{name}` lies where elements of another dtype are written")));
+            }
+            aliases.push(OpCode::Alias { memory, of: MemoryId(of.0) });
+            continue;
+        }
         binding += 1;
         let element = match ty {
             Ty::Bool => Element::Byte,
             Ty::F32 | Ty::I32 | Ty::U32 => Element::Word(ty),
         };
         codes.push(OpCode::Buffer { memory, name, binding, element, access });
+    }
+    codes.extend(aliases);
+    let seen = binding + u32::from(!spilled.is(0));
+    if seen > capabilities.max_buffers {
+        let most = capabilities.max_buffers;
+        return Err(refused(kernel, format!("it has {seen} buffers, a shader sees {most}"))
+            .help("fewer operators in one kernel have fewer buffers"));
     }
     Ok(spilled)
 }
@@ -159,7 +203,8 @@ enum Segment<'k> {
     Alone(&'k [Node]),
 }
 
-/// The launches of a kernel. If one needs a result that another accumulated, all is done by one member.
+/// The launches of a kernel. If one needs a result that another accumulated, or scratch that another filled, all is done by one
+/// member.
 fn segments(kernel: &Kernel) -> Vec<Segment<'_>> {
     let mut out = Vec::new();
     let mut open = 0;
@@ -177,10 +222,31 @@ fn segments(kernel: &Kernel) -> Vec<Segment<'_>> {
     if alone(&kernel.body[open..]) {
         out.push(Segment::Alone(&kernel.body[open..]));
     }
-    let carried = out.iter().any(|segment| match segment {
+    let nodes = |segment: &Segment<'_>| match segment {
+        Segment::Parallel(_, nodes) | Segment::Alone(nodes) => scratch_of(kernel, nodes),
+    };
+    let scratch: Vec<BTreeSet<BufferId>> = out.iter().map(nodes).collect();
+    let shared = (0..scratch.len()).any(|n| scratch[..n].iter().any(|s| !s.is_disjoint(&scratch[n])));
+    let carried = shared || out.iter().any(|segment| match segment {
         Segment::Parallel(_, nodes) | Segment::Alone(nodes) => carries(kernel, nodes),
     });
     if carried { vec![Segment::Alone(&kernel.body)] } else { out }
+}
+
+/// The scratch that nodes store to: one launch leaves nothing in it to another.
+fn scratch_of(kernel: &Kernel, nodes: &[Node]) -> BTreeSet<BufferId> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&Node> = nodes.iter().collect();
+    while let Some(node) = open.pop() {
+        match node {
+            Node::For(For { body, .. }) | Node::Accumulate { body, .. } => open.extend(body),
+            Node::Store(s) if matches!(kernel.buffer(s.buffer).role, Role::Scratch(_)) => {
+                found.insert(s.buffer);
+            }
+            Node::Store(_) | Node::Step { .. } | Node::Prefetch { .. } => {}
+        }
+    }
+    found
 }
 
 /// The parallel loops that stand directly inside one another and whose bounds mention no axis.
@@ -351,12 +417,13 @@ impl Lower<'_> {
     }
 
     /// Where an element lies.
-    pub(crate) fn place(&mut self, buffer: BufferId, index: &[Index]) -> Result<Word> {
-        let buffer = self.kernel.buffer(buffer);
+    pub(crate) fn place(&mut self, id: BufferId, index: &[Index]) -> Result<Word> {
+        let buffer = self.kernel.buffer(id);
         if buffer.layout.digits.iter().any(|d| d.dim >= index.len()) {
             return Err(refused(self.kernel, format!("`{}` is used with too few indices", buffer.name))
                 .help("every logical dimension takes one"));
         }
-        Ok(self.parameters.word(&self.scope, &buffer.layout.offset(index)))
+        let word = self.parameters.word(&self.scope, &buffer.layout.offset(index));
+        Ok(self.parameters.based(MemoryId(id.0), word))
     }
 }

@@ -22,8 +22,19 @@ pub struct Listing {
     pub launches: Vec<Launch>,
     /// What the device can do that it is for.
     pub capabilities: Capabilities,
+    /// The buffers that begin at an element which the host passes after the parameters, in order.
+    pub bases: Vec<MemoryId>,
     /// How many words of memory a member needs besides its registers; 0 if all its scratch is private.
     pub spilled: Dim,
+}
+
+/// How the buffers of a kernel that are not scratch are given to it, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Binding {
+    /// Which begin at an element that the host passes, rather than at the first one of what is bound; none if nothing is said.
+    pub based: Vec<bool>,
+    /// For one that is only read: the one that is written and lies in the same buffer of the device, of the same dtype.
+    pub shared: Vec<Option<usize>>,
 }
 
 /// What the device can do, as far as op codes depend on it.
@@ -37,6 +48,8 @@ pub struct Capabilities {
     pub private_bytes: u32,
     /// How many bytes one buffer may have.
     pub max_buffer_bytes: u64,
+    /// How many buffers a shader may see.
+    pub max_buffers: u32,
     /// How often the device's `fma` rounds.
     pub fused: Fused,
 }
@@ -58,6 +71,7 @@ impl Default for Capabilities {
             max_workgroups: 65_535,
             private_bytes: 8192,
             max_buffer_bytes: 128 << 20,
+            max_buffers: 8,
             fused: Fused::Twice,
         }
     }
@@ -132,6 +146,13 @@ pub enum OpCode {
         element: Element,
         /// What is done with it.
         access: Access,
+    },
+    /// Memory that lies in the same buffer as another, which is written.
+    Alias {
+        /// Which.
+        memory: MemoryId,
+        /// The other.
+        of: MemoryId,
     },
     /// Memory of each member's own.
     Scratch {
@@ -292,6 +313,8 @@ pub enum Word {
     Axis(AxisId),
     /// A parameter.
     Param(usize),
+    /// The element at which a buffer begins.
+    Base(MemoryId),
     /// A sum of two or more.
     Sum(Vec<Word>),
     /// A product.

@@ -80,6 +80,7 @@ impl Display for Named<'_, OpCode> {
                 };
                 write!(f, "buffer {name}: {element}, {access}, binding {binding}")
             }
+            OpCode::Alias { of, .. } => write!(f, "the same buffer as {}", self.memory(*of)),
             OpCode::Scratch { name, ty, size, place, .. } => {
                 write!(f, "scratch {name}: {} elements of {}, ", size, ty.name())?;
                 match place {
@@ -156,6 +157,7 @@ impl Display for Named<'_, Word> {
             Word::Const(c) => write!(f, "{c}"),
             Word::Axis(a) => f.write_str(self.axis(*a)),
             Word::Param(p) => write!(f, "p{p}"),
+            Word::Base(m) => write!(f, "base of {}", self.memory(*m)),
             Word::Sum(terms) => self.joined(f, "", terms, " + "),
             Word::Product(a, b) => self.applied(f, a, "*", b),
             Word::Div(a, d, _) => self.applied(f, a, "/", d),
@@ -172,7 +174,7 @@ impl Display for Named<'_, Word> {
 impl Named<'_, Word> {
     fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
         match a {
-            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Min(_) | Word::Max(_) | Word::At(..) => {
+            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Base(_) | Word::Min(_) | Word::Max(_) | Word::At(..) => {
                 write!(f, "{}{operator}{}", self.with(a), self.with(b))
             }
             _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),

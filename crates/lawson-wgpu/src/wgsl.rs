@@ -25,11 +25,18 @@ pub fn text(listing: &Listing) -> String {
     let mut out = format!("// Kernel {}.\n\n", plain(&listing.kernel));
     out += "struct Parameters {\n  // Zero, which only the host knows.\n  pin: u32,\n  apart: u32,\n";
     for (i, dim) in listing.parameters.iter().enumerate() {
-        out += &format!("  // {}\n  p{i}: i32,\n", plain(&dim.to_string()));
+        if !listing.kernel.is_empty() {
+            out += &format!("  // {}\n", plain(&dim.to_string()));
+        }
+        out += &format!("  p{i}: i32,\n");
+    }
+    for memory in &listing.bases {
+        out += &format!("  b{}: i32,\n", memory.0);
     }
     out += "}\n@group(0) @binding(0) var<uniform> parameters: Parameters;\n";
     if !listing.spilled.is(0) {
-        let binding = dialect.memory.values().filter(|m| matches!(m.lies, Lies::Buffer(_))).count() + 1;
+        let buffers = listing.codes.iter().filter(|c| matches!(c, OpCode::Buffer { .. }));
+        let binding = buffers.count() + 1;
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
     }
@@ -111,6 +118,12 @@ impl Dialect<'_> {
         match code {
             OpCode::Buffer { memory, name, binding, element, access } => {
                 self.buffer(*memory, name, *binding, *element, *access);
+            }
+            OpCode::Alias { memory, of } => {
+                if let Some(Memory { name, ty, lies }) = self.memory.get(&of.0) {
+                    let same = Memory { name: name.clone(), ty: *ty, lies: lies.clone() };
+                    self.memory.insert(memory.0, same);
+                }
             }
             OpCode::Scratch { memory, name, ty, size, place } => {
                 let name = identifier('s', memory.0, name);
@@ -368,7 +381,7 @@ impl Dialect<'_> {
         match word {
             Word::Sum(_) | Word::Product(..) | Word::Div(..) | Word::Mod(..) => format!("({text})"),
             Word::Const(c) if *c < 0 => format!("({text})"),
-            Word::Const(_) | Word::Axis(_) | Word::Param(_) => text,
+            Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Base(_) => text,
             Word::Min(_) | Word::Max(_) | Word::At(..) => text,
         }
     }
@@ -378,6 +391,7 @@ impl Dialect<'_> {
             Word::Const(c) => c.to_string(),
             Word::Axis(a) => self.axis(*a),
             Word::Param(p) => format!("parameters.p{p}"),
+            Word::Base(m) => format!("parameters.b{}", m.0),
             Word::Sum(terms) => {
                 let mut out = String::new();
                 for (i, term) in terms.iter().enumerate() {

@@ -9,7 +9,12 @@ use lawson_kernel::{Atom, Index, Scope};
 
 /// The parameters met so far.
 #[derive(Default)]
-pub(crate) struct Parameters(pub(crate) Vec<Dim>);
+pub(crate) struct Parameters {
+    /// What the host computes.
+    pub(crate) dims: Vec<Dim>,
+    /// The buffers that begin at an element which the host passes.
+    pub(crate) bases: Vec<MemoryId>,
+}
 
 impl Parameters {
     /// A dimension as a word: a number, or a parameter that the host computes.
@@ -17,11 +22,19 @@ impl Parameters {
         if let Some(c) = dim.as_const() {
             return Word::Const(c);
         }
-        let known = self.0.iter().position(|d| d == dim);
+        let known = self.dims.iter().position(|d| d == dim);
         Word::Param(known.unwrap_or_else(|| {
-            self.0.push(dim.clone());
-            self.0.len() - 1
+            self.dims.push(dim.clone());
+            self.dims.len() - 1
         }))
+    }
+
+    /// A place in memory, counted from where what is bound begins.
+    pub(crate) fn based(&self, memory: MemoryId, word: Word) -> Word {
+        match self.bases.contains(&memory) {
+            true => Word::Sum(vec![word, Word::Base(memory)]),
+            false => word,
+        }
     }
 
     /// An index as a word, in the loops that the scope has entered.
@@ -50,6 +63,7 @@ impl Parameters {
                 Atom::At(datum) => {
                     let offset = scope.kernel().buffer(datum.buffer).layout.offset(&datum.index);
                     let at = self.word(scope, &offset);
+                    let at = self.based(MemoryId(datum.buffer.0), at);
                     let last = self.dim(&(datum.end.clone() - 1));
                     Word::At(MemoryId(datum.buffer.0), Box::new(at), Box::new(last))
                 }

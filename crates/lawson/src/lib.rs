@@ -37,6 +37,7 @@ pub mod cpu;
 pub mod fuzz;
 pub mod machine;
 pub mod npy;
+mod planned;
 mod program;
 pub mod reduce;
 mod session;
@@ -50,6 +51,8 @@ pub use lawson_list as list;
 #[cfg(feature = "onnx")]
 pub use lawson_onnx as onnx;
 pub use lawson_opt as opt;
+#[cfg(feature = "wgpu")]
+pub use lawson_wgpu as wgpu;
 
 #[doc(hidden)]
 pub use lawson_graph::file::write_whole;

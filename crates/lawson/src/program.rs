@@ -3,7 +3,8 @@
 //! Comes in: a graph and options; goes out: a program, from which sessions are made. Compiling is: verify, run the
 //! passes, hand over to the target.
 
-use crate::cpu::{CpuProgram, Isa, Unpacked};
+use crate::cpu::Isa;
+use crate::planned::{Planned, Unpacked};
 use crate::session::Session;
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, Error, Graph, Result, Type};
@@ -36,8 +37,9 @@ struct Inner {
 pub(crate) enum Compiled {
     /// The graph itself, which is interpreted.
     Reference(Box<Graph>),
-    /// Machine code, and the threads that run it. It has constants of its own; those of the graph are not kept.
-    Cpu(CpuProgram),
+    /// A plan, and what runs it: machine code with threads, or shaders with a device. It has constants of its own; those of the graph
+    /// are not kept.
+    Planned(Planned),
 }
 
 /// How a graph is compiled.
@@ -52,6 +54,10 @@ pub struct CompileOptions {
     pub team: Option<Team>,
     /// How the CPU target runs kernels; none means the best that this machine has.
     pub isa: Option<Isa>,
+    /// The device of the wgpu target; none means one of one's own, the one that the system prefers. Programs that share a device share its
+    /// compiled pipelines.
+    #[cfg(feature = "wgpu")]
+    pub device: Option<lawson_wgpu::Device>,
 }
 
 /// What the stages of compiling took.
@@ -95,6 +101,10 @@ pub enum Target {
     /// windows in f32, and control flow around them. What has no kernel, or a kernel that has no code, is left
     /// to the reference interpreter or the evaluator: [`Program::operators`] says how much, and the plan why.
     Cpu,
+    /// Shaders for a device that `wgpu` finds (feature `wgpu`). Kernels of f32, integers of 32 bits and bool run there, also with indices of
+    /// 64 bits; what does not is left to the host, with transfers as steps of the plan.
+    #[cfg(feature = "wgpu")]
+    Wgpu,
 }
 
 /// Which passes run.
@@ -160,7 +170,20 @@ impl Program {
                 let start = Instant::now();
                 let program = code.pack(options.team.clone())?;
                 times.pack += start.elapsed();
-                Compiled::Cpu(program)
+                Compiled::Planned(program)
+            }
+            #[cfg(feature = "wgpu")]
+            Target::Wgpu => {
+                let device = match &options.device {
+                    Some(device) => device.clone(),
+                    None => lawson_wgpu::Device::preferred()?,
+                };
+                let graph = match &options.passes {
+                    Passes::None => graph,
+                    Passes::Standard => times.passes(|| Pipeline::standard().run(&graph))?,
+                    Passes::Custom(pipeline) => times.passes(|| pipeline.run(&graph))?,
+                };
+                Compiled::Planned(Planned::on_device(&graph, &device, times)?)
             }
         };
         Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))
@@ -181,7 +204,7 @@ impl Program {
     pub fn graph(&self) -> Option<&Graph> {
         match &self.0.code {
             Compiled::Reference(graph) => Some(graph),
-            Compiled::Cpu(_) => None,
+            Compiled::Planned(_) => None,
         }
     }
 
@@ -193,7 +216,7 @@ impl Program {
     pub fn plan(&self) -> Option<&lawson_kernel::Plan> {
         match &self.0.code {
             Compiled::Reference(_) => None,
-            Compiled::Cpu(cpu) => Some(cpu.plan()),
+            Compiled::Planned(planned) => Some(planned.plan()),
         }
     }
 
@@ -203,16 +226,16 @@ impl Program {
         let Inner { name, code, inputs, outputs } = &*self.0;
         match code {
             Compiled::Reference(_) => self.clone(),
-            Compiled::Cpu(cpu) => Program(Arc::new(Inner {
+            Compiled::Planned(planned) => Program(Arc::new(Inner {
                 name: name.clone(),
-                code: Compiled::Cpu(cpu.with_team(team)),
+                code: Compiled::Planned(planned.with_team(team)),
                 inputs: inputs.clone(),
                 outputs: outputs.clone(),
             })),
         }
     }
 
-    /// How many operators of the graph, after the passes, run as machine code and how many are left to the host, if the
+    /// How many operators of the graph, after the passes, run as code of the target and how many are left to the host, if the
     /// target has a plan. Those of loops count once.
     pub fn operators(&self) -> Option<lawson_kernel::Operators> {
         self.plan().map(lawson_kernel::Plan::operators)
@@ -222,7 +245,16 @@ impl Program {
     pub fn isa(&self) -> Option<Isa> {
         match &self.0.code {
             Compiled::Reference(_) => None,
-            Compiled::Cpu(cpu) => Some(cpu.isa()),
+            Compiled::Planned(planned) => planned.isa(),
+        }
+    }
+
+    /// What the wgpu target made of the plan, if that is the target.
+    #[cfg(feature = "wgpu")]
+    pub fn shaders(&self) -> Option<&lawson_wgpu::Executable> {
+        match &self.0.code {
+            Compiled::Reference(_) => None,
+            Compiled::Planned(planned) => planned.shaders().map(|e| &**e),
         }
     }
 

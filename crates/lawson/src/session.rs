@@ -3,7 +3,7 @@
 //! Comes in: values for the inputs, in order or by name; goes out: values of the outputs. Types, sizes and the facts
 //! about them are checked before anything is computed.
 
-use crate::cpu::{CpuSession, Ran, Times};
+use crate::planned::{PlannedSession, Ran, Times};
 use crate::program::{Compiled, Port, Program};
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
@@ -15,7 +15,7 @@ pub struct Session {
     program: Program,
     options: interp::Options,
     /// What a compiled program runs with, for the sizes of the last run.
-    cpu: Option<CpuSession>,
+    planned: Option<PlannedSession>,
 }
 
 /// How much a run may use before it is stopped with an error.
@@ -40,7 +40,7 @@ impl Session {
         let options = interp::Options { host: lawson_onnx::host_functions(), ..interp::Options::default() };
         #[cfg(not(feature = "onnx"))]
         let options = interp::Options::default();
-        Session { program, options, cpu: None }
+        Session { program, options, planned: None }
     }
 
     /// The program.
@@ -110,7 +110,7 @@ impl Session {
         self.check_count(inputs.len())?;
         match self.program.code() {
             Compiled::Reference(graph) => interp::run(graph, inputs, &self.options),
-            Compiled::Cpu(cpu) => cpu.run_values(&mut self.cpu, inputs, Times::ONCE, &self.options),
+            Compiled::Planned(planned) => planned.run_values(&mut self.planned, inputs, Times::ONCE, &self.options),
         }
     }
 
@@ -139,8 +139,8 @@ impl Session {
     pub fn run_into(&mut self, inputs: &[TensorView<'_>], outputs: &mut [TensorViewMut<'_>]) -> Result<()> {
         self.check_count(inputs.len())?;
         self.check_views(outputs.len())?;
-        if let Compiled::Cpu(cpu) = self.program.code()
-            && cpu.run_views(&mut self.cpu, inputs, outputs, Times::ONCE, &self.options)? == Ran::Yes
+        if let Compiled::Planned(planned) = self.program.code()
+            && planned.run_views(&mut self.planned, inputs, outputs, Times::ONCE, &self.options)? == Ran::Yes
         {
             return Ok(());
         }
@@ -187,8 +187,8 @@ impl Session {
                 }
                 Ok(results)
             }
-            Compiled::Cpu(cpu) => {
-                cpu.run_values(&mut self.cpu, inputs, Times { times, feeds: &feeds }, &self.options)
+            Compiled::Planned(planned) => {
+                planned.run_values(&mut self.planned, inputs, Times { times, feeds: &feeds }, &self.options)
             }
         }
     }
@@ -204,9 +204,9 @@ impl Session {
         self.check_count(inputs.len())?;
         self.check_views(outputs.len())?;
         let feeds = self.feeds(times)?;
-        if let Compiled::Cpu(cpu) = self.program.code()
+        if let Compiled::Planned(planned) = self.program.code()
             && let times = (Times { times, feeds: &feeds })
-            && cpu.run_views(&mut self.cpu, inputs, outputs, times, &self.options)? == Ran::Yes
+            && planned.run_views(&mut self.planned, inputs, outputs, times, &self.options)? == Ran::Yes
         {
             return Ok(());
         }
@@ -262,7 +262,7 @@ impl Session {
         self.run_values(inputs)?;
         match self.program.code() {
             Compiled::Reference(_) => Ok(None),
-            Compiled::Cpu(cpu) => cpu.profile(&mut self.cpu, inputs, rounds, &self.options).map(Some),
+            Compiled::Planned(planned) => planned.profile(&mut self.planned, inputs, rounds, &self.options).map(Some),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{passes, time};
 use crate::args::{BenchArgs, Isa, Target};
 use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
-use crate::{input, load};
+use crate::{device, input, load};
 use lawson::graph::{Bindings, Cost, Graph};
 use lawson::kernel::{Plan, PlanBuffer};
 use lawson::{Code, CompileOptions, CompileTimes, Error, Limits, Program, Result, Session, Team, Value};
@@ -53,15 +53,12 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     let limits = input::options(&inputs);
     let flops = flops(&loaded.graph, &bindings);
     let name = loaded.graph.name().to_string();
-    let target = match args.target {
-        Target::Reference => lawson::Target::Reference,
-        Target::Cpu => lawson::Target::Cpu,
-    };
     let options = CompileOptions {
-        target,
+        target: args.target.to_lawson(),
         passes: passes(&args.passes)?,
         team: teams.first().cloned(),
         isa: args.isa.map(Isa::to_cpu),
+        device: device::open(args.target, &args.device)?,
     };
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
@@ -124,10 +121,10 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
 }
 
 fn teams(args: &BenchArgs) -> Result<Vec<Team>> {
-    if args.target == Target::Reference {
+    if args.target != Target::Cpu {
         return match args.threads.as_slice() {
             [] | [1] => Ok(Vec::new()),
-            _ => Err(Error::new(Code::Usage, "the reference target runs on one thread")),
+            _ => Err(Error::new(Code::Usage, format!("the {} target has no team of threads", args.target.name()))),
         };
     }
     let all = [std::thread::available_parallelism().map_or(1, |n| n.get())];

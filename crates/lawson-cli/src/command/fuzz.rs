@@ -21,8 +21,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 pub fn run(args: &FuzzArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let trial =
-        Trial { target: args.target, isa: args.isa, threads: args.threads.clone(), strict: args.strict };
+    let trial = Trial {
+        target: args.target,
+        device: args.device.clone(),
+        isa: args.isa,
+        threads: args.threads.clone(),
+        strict: args.strict,
+    };
     let mut judge = trial.judge()?;
     if let Some(step) = args.worker {
         return silently(|| work(args, step.max(1), &mut judge, out));

@@ -193,6 +193,7 @@ fn steps_json(steps: &[Step]) -> Json {
                 json["interpreted"] = json!(operators);
                 json["because"] = json!(i.why.message());
             }
+            Action::Transfer => json["transfer"] = json!(true),
             Action::Loop(l) => {
                 match &l.again {
                     Again::Times(n) => json["times"] = dim_json(n),

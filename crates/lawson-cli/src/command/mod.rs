@@ -2,9 +2,11 @@
 
 mod bench;
 mod bisect;
+mod cache;
 mod check;
 mod compared;
 mod convert;
+mod devices;
 mod exact;
 mod explain;
 mod fuzz;
@@ -42,6 +44,8 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Fuzz(args) => fuzz::run(args, reporter, out),
         Command::Reduce(args) => reduce::run(args, reporter, out),
         Command::OnnxTest(args) => onnx_test::run(args, reporter, out),
+        Command::Devices => devices::run(reporter, out),
+        Command::Cache(args) => cache::run(args, reporter, out),
         Command::Explain { code } => explain::run(code.as_deref(), reporter, out),
         Command::Ops { name } => ops::run(name.as_deref(), reporter, out),
         Command::List(command) => list::run(command, reporter, out),

@@ -4,7 +4,7 @@ use super::time::{self, Times};
 use super::{compared, exact, passes};
 use crate::args::{Isa, RunArgs, Target};
 use crate::report::{Outcome, Reporter};
-use crate::{input, load, output};
+use crate::{device, input, load, output};
 use lawson::graph::{Bindings, interp};
 use lawson::kernel::Operators;
 use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Team};
@@ -54,8 +54,10 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
         if let Some(compared) = &compared {
             report["check"] = compared.to_json();
         }
-        if let (Some(operators), Some(isa)) = (program.operators(), program.isa()) {
+        if let Some(isa) = program.isa() {
             report["isa"] = json!(isa.name());
+        }
+        if let Some(operators) = program.operators() {
             report["operators"] = operators_json(operators);
         }
         writeln!(out, "{report:#}")?;
@@ -86,16 +88,16 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
 fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
     let passes = passes(&args.passes)?;
     let isa = match (args.target, args.isa) {
-        (Target::Reference, Some(_)) => {
-            return Err(Error::new(Code::Usage, "the reference target runs no kernels")
+        (target @ (Target::Reference | Target::Wgpu), Some(_)) => {
+            return Err(Error::new(Code::Usage, format!("the {} target runs no machine code", target.name()))
                 .help("leave out --isa, or say --target cpu"));
         }
         (_, isa) => isa.map(Isa::to_cpu),
     };
     let (target, team) = match (args.target, args.threads) {
-        (Target::Reference, None) => (lawson::Target::Reference, None),
-        (Target::Reference, Some(_)) => {
-            return Err(Error::new(Code::Usage, "the reference target runs on one thread")
+        (target @ (Target::Reference | Target::Wgpu), None) => (target.to_lawson(), None),
+        (target @ (Target::Reference | Target::Wgpu), Some(_)) => {
+            return Err(Error::new(Code::Usage, format!("the {} target has no team of threads", target.name()))
                 .help("leave out --threads, or say --target cpu"));
         }
         (Target::Cpu, None) => (lawson::Target::Cpu, None),
@@ -104,18 +106,20 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
             (lawson::Target::Cpu, Some(team))
         }
     };
-    Ok(CompileOptions { target, passes, team, isa })
+    let device = device::open(args.target, &args.device)?;
+    Ok(CompileOptions { target, passes, team, isa, device })
 }
 
 /// What was left to the host, if anything was.
 fn left_to_host(program: &Program) -> Option<String> {
-    let (o, isa) = (program.operators()?, program.isa()?);
+    let o = program.operators()?;
     let Operators { machine_code, evaluator, interpreter } = o;
-    (o.on_host() > 0).then(|| {
-        format!(
-            "{isa}: {machine_code} operators as machine code, {evaluator} by the evaluator, {interpreter} by the interpreter"
-        )
-    })
+    let how = match program.isa() {
+        Some(isa) => format!("{isa}: {machine_code} operators as machine code"),
+        None => format!("wgpu: {machine_code} operators as shaders"),
+    };
+    (o.on_host() > 0)
+        .then(|| format!("{how}, {evaluator} by the evaluator, {interpreter} by the interpreter"))
 }
 
 /// How many operators ran in which way, as JSON.

@@ -3,7 +3,8 @@
 //! Emitted code that is wrong may crash or never end. So a case of which nothing is known is judged in a child
 //! process, with a limit of time; only what neither crashes nor hangs is judged here, which is a hundred times faster.
 
-use crate::args::{Isa, Target};
+use crate::args::{DeviceArgs, Isa, Target};
+use crate::device;
 use lawson::fuzz::{FailureKind, Judge, Verdict};
 use lawson::graph::Graph;
 use lawson::reduce::{Case, Effort, Reduced, reduce};
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Trial {
     pub target: Target,
+    pub device: DeviceArgs,
     pub isa: Option<Isa>,
     pub threads: Vec<usize>,
     pub strict: bool,
@@ -39,22 +41,17 @@ impl Trial {
         if self.threads.is_empty() || self.threads.contains(&0) {
             return Err(Error::new(Code::Usage, "--threads is a list of numbers, each at least 1"));
         }
-        let target = match self.target {
-            Target::Reference => lawson::Target::Reference,
-            Target::Cpu => lawson::Target::Cpu,
-        };
-        Ok(Judge::new(target, &self.threads)?.isa(self.isa.map(Isa::to_cpu)).strict(self.strict))
+        let device = device::open(self.target, &self.device)?;
+        let judge = Judge::new(self.target.to_lawson(), &self.threads)?.device(device);
+        Ok(judge.isa(self.isa.map(Isa::to_cpu)).strict(self.strict))
     }
 
     /// The options that make `lawson reduce` judge the same way.
     pub fn options(&self) -> Vec<String> {
-        let target = match self.target {
-            Target::Reference => "reference",
-            Target::Cpu => "cpu",
-        };
         let threads: Vec<String> = self.threads.iter().map(ToString::to_string).collect();
-        let mut options = vec!["--target".to_string(), target.to_string()];
+        let mut options = vec!["--target".to_string(), self.target.name().to_string()];
         options.extend(["--threads".to_string(), threads.join(",")]);
+        options.extend(self.device.device.iter().flat_map(|d| ["--device".to_string(), d.clone()]));
         options.extend(self.isa.iter().flat_map(|isa| ["--isa".to_string(), isa.to_cpu().to_string()]));
         options.extend(self.strict.then(|| "--strict".to_string()));
         options

@@ -6,12 +6,13 @@
 #![allow(unsafe_code)]
 
 use super::MAX_MEMBERS;
-use super::host::{HostItem, HostState};
+use super::host::HostItem;
 use super::instance::{Call, External, Instance, Patch, Port};
 use super::run::Shared;
 use crate::memory::Memory;
 use crate::team::Member;
 use lawson_graph::{Bindings, Code, Error, Result, Value, interp};
+use lawson_kernel::plan::hosted::HostState;
 use lawson_kernel::{Action, Again as Repeat, Place, Plan, Slot, ValuePort};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -4,7 +4,7 @@
 //! patches, which `run.rs` goes through before every run.
 
 use super::general::{Branching, General, Item, Looping, Moving};
-use super::host::{HostArgument, HostItem, Kind, Work};
+use super::host::HostItem;
 use super::{Executable, MAX_MEMBERS, Part, Variants};
 use crate::code::Word;
 use crate::exec::Kernel as Function;
@@ -12,7 +12,7 @@ use crate::lower::Limit;
 use crate::memory::Memory;
 use crate::team::Team;
 use lawson_graph::{Bindings, Code, Error, Result};
-use lawson_kernel::{Action, Again, Barrier, Bound, Kernel, Mode, Order, Place, Plan, Region, Slot, Step};
+use lawson_kernel::{Action, Again, Barrier, Bound, Kernel, Order, Place, Plan, Slot, Step};
 use std::sync::Arc;
 
 /// What one session runs with.
@@ -93,7 +93,7 @@ impl Executable {
             match b.place {
                 Place::Input(n) => ports[0][n].bytes = *bytes,
                 Place::Output(n) => ports[1][n].bytes = *bytes,
-                Place::Constant { .. } | Place::Arena | Place::Row { .. } | Place::Value(_) => {}
+                Place::Constant { .. } | Place::Arena | Place::Row { .. } | Place::Host | Place::Value(_) => {}
             }
         }
         let [inputs, outputs] = ports;
@@ -169,23 +169,8 @@ impl Filling<'_> {
                 let at = self.bound.offsets[slot.0 as usize].unwrap_or(0);
                 self.instance.arena.as_mut_ptr() as u64 + at as u64
             }
-            Place::Input(_) | Place::Output(_) | Place::Row { .. } | Place::Value(_) => 0,
+            Place::Input(_) | Place::Output(_) | Place::Row { .. } | Place::Host | Place::Value(_) => 0,
         })
-    }
-
-    /// The first byte of a region in its buffer, and how many bytes it has.
-    fn part(&self, region: &Region) -> Result<(usize, usize)> {
-        let bytes = self.bound.bytes[region.slot.0 as usize];
-        let Some((from, to)) = &region.part else { return Ok((0, bytes)) };
-        let (from, to) = (self.bindings.eval(from)?, self.bindings.eval(to)?);
-        match (usize::try_from(from), usize::try_from(to)) {
-            (Ok(from), Ok(to)) if from <= to && to <= bytes => Ok((from, to - from)),
-            _ => {
-                let name = &self.plan.buffer(region.slot).name;
-                let message = format!("bytes {from}..{to} of `{name}`, which has {bytes}");
-                Err(Error::new(Code::PlanRegion, message))
-            }
-        }
     }
 
     fn block(&mut self, steps: &[Step]) -> Result<Vec<Item>> {
@@ -198,8 +183,7 @@ impl Filling<'_> {
                 self.call(step, *kernel)?;
                 Item::Call(self.instance.calls.len() - 1)
             }
-            Action::Evaluate { kernel, .. } => self.host(step, Work::Evaluate(*kernel))?,
-            Action::Interpret(i) => self.host(step, Work::Interpret(i.graph.clone()))?,
+            Action::Evaluate { .. } | Action::Interpret(_) => self.host(step)?,
             Action::Loop(l) => {
                 let (condition, reads, times) = match &l.again {
                     Again::While { steps, condition } => (self.block(steps)?, Some(*condition), None),
@@ -224,31 +208,16 @@ impl Filling<'_> {
                 then: self.block(&b.then)?,
                 otherwise: self.block(&b.otherwise)?,
             })),
+            Action::Transfer => return Err(Error::internal("a transfer where there is no device")),
             Action::Declared { .. } => return Err(Error::internal("a step that only declares is run")),
         })
     }
 
-    fn host(&mut self, step: &Step, work: Work) -> Result<Item> {
-        let types: Vec<_> = match &work {
-            Work::Evaluate(_) => vec![None; step.buffers.len()],
-            Work::Interpret(graph) => {
-                let outputs = graph.outputs().iter().map(|o| o.value);
-                let values = graph.inputs().iter().copied().chain(outputs);
-                values.map(|v| graph.ty(v).as_tensor().cloned()).collect()
-            }
-        };
-        let mut arguments = Vec::with_capacity(step.buffers.len());
-        for ((region, mode), ty) in self.plan.modes(step).into_iter().zip(types) {
-            let kind = match (&self.plan.buffer(region.slot).place, ty) {
-                (Place::Value(_), _) => Kind::Value,
-                (_, Some(ty)) => Kind::Tensor(ty.dtype, self.bindings.eval_shape(&ty.shape)?),
-                (_, None) => Kind::Bytes,
-            };
-            let (offset, bytes) = self.part(region)?;
-            let written = mode != Mode::Read;
-            arguments.push(HostArgument { slot: region.slot, offset, bytes, kind, written });
-        }
-        Ok(Item::Host(Box::new(HostItem { barrier: step.barrier == Barrier::Before, work, arguments })))
+    fn host(&self, step: &Step) -> Result<Item> {
+        let hosted = self.plan.hosted(step, &self.bound.bytes, self.bindings)?;
+        let step_of_host = hosted.ok_or_else(|| Error::internal("a step of the host that is none"))?;
+        let barrier = step.barrier == Barrier::Before;
+        Ok(Item::Host(Box::new(HostItem { barrier, step: step_of_host })))
     }
 
     fn call(&mut self, step: &Step, number: usize) -> Result<()> {
@@ -298,7 +267,7 @@ impl Filling<'_> {
                     let Some(region) = region else {
                         return Err(Error::internal("a kernel's buffer has no place in the plan"));
                     };
-                    let offset = self.part(region)?.0 as u64;
+                    let offset = self.plan.part(region, &self.bound.bytes, self.bindings)?.0 as u64;
                     if let Some(what) = External::of(&self.plan.buffer(region.slot).place) {
                         self.instance.patches.push(Patch { word: at, what, offset, written });
                     }

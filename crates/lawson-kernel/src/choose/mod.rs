@@ -6,11 +6,13 @@
 //! The tree is taken apart into *nests*: loops directly within each other around stages. A nest of stages alone is
 //! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector
 //! (`contraction.rs`, its tile by `tile.rs`, its rows by `rows.rs`, products of bytes by `dot.rs`), and a reduction if only a loop over what is summed can
-//! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team.
+//! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team. A device with a grid of
+//! threads wants something else (`grid.rs`).
 
 mod contraction;
 mod dot;
 mod elementwise;
+mod grid;
 mod reduction;
 mod rows;
 mod stride;
@@ -18,7 +20,7 @@ mod tile;
 
 use crate::buffer::{BufferId, Layout, Role};
 use crate::index::Index;
-use crate::machine::Machine;
+use crate::machine::{Machine, Spread};
 use crate::range::Scope;
 use crate::schedule::{Directive, Schedule, Tail};
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
@@ -61,6 +63,9 @@ enum Position {
 pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Result<Choice> {
     unique_names(kernel);
     normalise(kernel);
+    if machine.spread == Spread::Grid {
+        return grid::choose(kernel);
+    }
     let machine = &machine.for_kernel(kernel);
     let choice = {
         let mut c = Chooser { kernel, machine, freedom, choice: Choice::default() };

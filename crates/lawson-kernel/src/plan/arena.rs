@@ -30,14 +30,7 @@ pub(super) type Life = (usize, usize);
 impl Plan {
     /// Gives every buffer its size, and those of the arena their places.
     pub fn bind(&self, bindings: &Bindings) -> Result<Bound> {
-        let mut bytes = Vec::with_capacity(self.buffers.len());
-        for b in &self.buffers {
-            let n = bindings.eval(&b.bytes)?;
-            let n = usize::try_from(n).map_err(|_| {
-                Error::new(Code::DimOverflow, format!("the buffer `{}` would have {n} bytes", b.name))
-            })?;
-            bytes.push(n);
-        }
+        let bytes = self.sizes(bindings)?;
         let walk = self.walk();
         let lives = walk.lives();
         let merged = walk.merged(&lives, &bytes);
@@ -67,7 +60,20 @@ impl Plan {
         Ok(bound)
     }
 
-    fn walk(&self) -> Walk<'_> {
+    /// The size of each buffer, in bytes.
+    pub(super) fn sizes(&self, bindings: &Bindings) -> Result<Vec<usize>> {
+        let mut bytes = Vec::with_capacity(self.buffers.len());
+        for b in &self.buffers {
+            let n = bindings.eval(&b.bytes)?;
+            let n = usize::try_from(n).map_err(|_| {
+                Error::new(Code::DimOverflow, format!("the buffer `{}` would have {n} bytes", b.name))
+            })?;
+            bytes.push(n);
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn walk(&self) -> Walk<'_> {
         let mut walk = Walk {
             plan: self,
             phase: 0,
@@ -86,7 +92,7 @@ fn extend(life: &mut Option<Life>, by: Life) {
     *life = Some((first.min(by.0), last.max(by.1)));
 }
 
-struct Walk<'p> {
+pub(super) struct Walk<'p> {
     plan: &'p Plan,
     phase: usize,
     /// The phases in which each buffer is used.
@@ -101,7 +107,7 @@ struct Walk<'p> {
 
 impl<'p> Walk<'p> {
     /// The first and last phase of every buffer that a step uses.
-    fn lives(&self) -> Vec<Option<Life>> {
+    pub(super) fn lives(&self) -> Vec<Option<Life>> {
         let mut lives: Vec<Option<Life>> =
             self.uses.iter().map(|u| Some((*u.iter().min()?, *u.iter().max()?))).collect();
         for (span, carried) in &self.loops {
@@ -217,7 +223,7 @@ impl<'p> Walk<'p> {
                     self.phase += 1;
                 }
                 Action::Launch { .. } | Action::Evaluate { .. } => self.launches.push((self.phase, step)),
-                Action::Interpret(_) => {}
+                Action::Interpret(_) | Action::Transfer => {}
             }
         }
     }

@@ -17,11 +17,12 @@
 //! Reading what was printed and printing that gives the same text.
 //!
 //! - Buffers come first: `input` and `output` with the caller's number, `constant`, `arena`, which may say `at` which byte it lies,
-//!   `row r of t`, and `value` for what the host keeps without bytes. The size in bytes follows the colon.
+//!   `host` for what lies in the host's memory beside a device, `row r of t`, and `value` for what the host keeps without bytes. The size in bytes follows the colon.
 //! - `kernel @name { … }` is a kernel as `docs/kernel-form.md` has it, without its first line. `launch 0 @name (a, b -> y)` runs the kernel of
 //!   that number on buffers for those of its own that are not scratch; `evaluate` leaves it to the evaluator.
 //! - `step name reads … writes … adds …` says what a step does without saying how: it can be checked, but not run. Parts of a graph that the
 //!   interpreter runs are printed so.
+//! - `transfer x to y` moves bytes between the host's memory and a device's.
 //! - `y[0 to 64]` are bytes 0 to 63 of `y`; without brackets it is all of it.
 //! - `loop N times state s from t, u in place rows r, q backwards { … }`; `loop while c state … condition { … } body { … }`;
 //!   `branch c then { … } otherwise { … }`.
@@ -126,6 +127,7 @@ impl Printer<'_> {
                     Place::Output(port) => format!("output {port} {name}: {bytes}"),
                     Place::Constant { .. } => format!("constant {name}: {bytes}"),
                     Place::Arena => format!("arena {name}: {bytes}{at}"),
+                    Place::Host => format!("host {name}: {bytes}"),
                     Place::Row { of } => format!("row {name} of {}: {bytes}", self.name(*of)),
                     Place::Value(ValuePort::Own) => format!("value {name}"),
                     Place::Value(ValuePort::Input(port)) => format!("value {name} of input {port}"),
@@ -184,6 +186,10 @@ impl Printer<'_> {
                 let text = self.declared(&self.plan.step_name(step), &modes);
                 self.line(depth, &format!("// interpreter: {}", i.why.message().replace('\n', " ")));
                 self.line(depth, &text);
+            }
+            Action::Transfer => {
+                let regions: Vec<String> = step.buffers.iter().map(|r| self.region(r)).collect();
+                self.line(depth, &format!("transfer {}", regions.join(" to ")));
             }
             Action::Declared { name, accesses } => {
                 let modes: Vec<_> = accesses.iter().map(|a| (a.region.clone(), a.mode)).collect();

@@ -138,7 +138,7 @@ impl Parser<'_> {
     /// Reads a buffer, if one stands here.
     fn buffer(&mut self) -> Result<bool> {
         let word = self.cursor.source.slice(self.cursor.span());
-        if !["input", "output", "constant", "arena", "row", "value"].contains(&word) {
+        if !["input", "output", "constant", "arena", "host", "row", "value"].contains(&word) {
             return Ok(false);
         }
         self.cursor.advance();
@@ -156,6 +156,7 @@ impl Parser<'_> {
                 Place::Row { of: self.slot()? }
             }
             "value" => Place::Value(self.port()?),
+            "host" => Place::Host,
             _ => Place::Arena,
         };
         let bytes = match place {
@@ -267,10 +268,16 @@ impl Parser<'_> {
         let number = self.places.len();
         self.places.push(self.cursor.source.place(start));
         let (word, span) =
-            self.cursor.word("a step: `step`, `launch`, `evaluate`, `loop`, `branch` or `barrier`")?;
+            self.cursor.word("a step: `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`")?;
         let step = match word {
             "step" => self.declared()?,
             "launch" | "evaluate" => self.run(word == "evaluate")?,
+            "transfer" => {
+                let from = self.region()?;
+                self.cursor.expect_word("to")?;
+                let buffers = vec![from, self.region()?];
+                Step { buffers, ..Step::new(Action::Transfer, []) }
+            }
             "loop" => self.repeat(depth, number, start)?,
             "branch" => {
                 let condition = self.slot()?;
@@ -285,7 +292,7 @@ impl Parser<'_> {
             }
             _ => {
                 let message = format!("`{word}` is no step");
-                let help = "a step is `step`, `launch`, `evaluate`, `loop`, `branch` or `barrier`";
+                let help = "a step is `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`";
                 return Err(self.cursor.source.error(Code::Syntax, span, message).help(help));
             }
         };

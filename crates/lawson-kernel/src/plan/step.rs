@@ -48,6 +48,9 @@ pub enum Action {
     },
     /// One member runs a part of the graph by the reference interpreter.
     Interpret(Interpreted),
+    /// Bytes go from one buffer to another of the same size, of which one lies in the host's memory and one on the device. The
+    /// buffers are where they come from and where they go.
+    Transfer,
     /// Steps are repeated. It has no buffers but those of its blocks.
     Loop(Box<Loop>),
     /// One of two blocks runs. It has no buffers but those of its blocks and the condition.
@@ -175,7 +178,7 @@ impl Action {
         matches!(self, Action::Loop(_) | Action::Branch(_))
     }
 
-    /// Whether one member runs it while the others wait.
+    /// Whether it is left to the host: one member of a team runs it while the others wait, and a device waits for it.
     pub fn is_on_host(&self) -> bool {
         matches!(self, Action::Evaluate { .. } | Action::Interpret(_))
     }

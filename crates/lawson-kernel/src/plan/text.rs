@@ -50,6 +50,7 @@ impl Plan {
                 let ops: Vec<&str> = ops.map(|n| n.op.name()).collect();
                 if ops.is_empty() { "copy".to_string() } else { ops.join("+") }
             }
+            Action::Transfer => "transfer".to_string(),
             Action::Loop(_) => "loop".to_string(),
             Action::Branch(_) => "branch".to_string(),
             Action::Declared { name, .. } => name.clone(),
@@ -90,6 +91,7 @@ impl PlanBuffer {
             }
             Place::Constant { .. } => "constant, packed".to_string(),
             Place::Arena => "arena".to_string(),
+            Place::Host => "host".to_string(),
             Place::Row { of } => format!("row of #{}", of.0),
             Place::Value(ValuePort::Input(n)) => format!("input {n}, a value of the host"),
             Place::Value(ValuePort::Output(n)) => format!("output {n}, a value of the host"),
@@ -171,6 +173,7 @@ fn block(
                 writeln!(f, "{margin}{n}: interpreter, {what}")?;
                 writeln!(f, "{margin}   because {}", i.why.message())?;
             }
+            Action::Transfer => writeln!(f, "{margin}{n}: transfer, {what}")?,
             Action::Declared { .. } => writeln!(f, "{margin}{n}: declared, {what}")?,
             Action::Loop(l) => {
                 writeln!(f, "{margin}{n}: {what}")?;

@@ -1,11 +1,7 @@
 //! The CPU target, for those who look inside: what [`crate::Target::Cpu`] makes of kernels, and memory that suits its runs.
 //!
 //! [`plan`] gives what a graph is compiled to, also on machines that could not run it as machine code; [`emit`] turns each kernel of a
-//! plan into machine code; [`machine`] describes this processor. `program.rs` compiles and runs whole programs.
-
-mod program;
-
-pub(crate) use program::{CpuProgram, CpuSession, Times, Unpacked};
+//! plan into machine code; [`machine`] describes this processor. `planned.rs` beside this folder compiles and runs whole programs.
 
 pub use lawson_cpu::host::{machine, missing_feature};
 pub use lawson_cpu::memory::Memory;
@@ -44,7 +40,7 @@ pub fn plan_for(graph: &Graph, isa: Isa) -> Result<(Graph, Plan)> {
 
 /// The graph after the standard passes, and what is made of it. Composites of [`KEPT`] become kernels of their own; if one
 /// of them would be left to the host, all are decomposed.
-fn standard<T>(
+pub(crate) fn standard<T>(
     graph: &Graph,
     isa: Isa,
     times: &mut CompileTimes,
@@ -68,12 +64,4 @@ fn standard<T>(
 
 fn has_composites(graph: &Graph) -> bool {
     graph.nodes().iter().any(|n| n.op.is_composite())
-}
-
-/// Whether a run took place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ran {
-    Yes,
-    /// Some view is not contiguous, or the run might fail after it has written: the caller must copy.
-    No,
 }

@@ -68,6 +68,8 @@ pub enum Verdict {
 pub struct Judge {
     target: Target,
     isa: Option<Isa>,
+    #[cfg(feature = "wgpu")]
+    device: Option<lawson_wgpu::Device>,
     passes: Passes,
     teams: Vec<Team>,
     options: interp::Options,
@@ -142,11 +144,28 @@ impl Judge {
     /// A judge of a target. Results of the first number of threads are compared with the oracle's, those of the others with them.
     pub fn new(target: Target, threads: &[usize]) -> Result<Judge> {
         let mut teams = Vec::new();
-        for n in threads.iter().filter(|_| target != Target::Reference) {
+        for n in threads.iter().filter(|_| target == Target::Cpu) {
             teams.push(Team::new(*n).map_err(|e| Error::new(Code::Usage, format!("{n} threads: {e}")))?);
         }
         let options = interp::Options { max_steps: STEPS, max_bytes: BYTES, ..interp::Options::default() };
-        Ok(Judge { target, isa: None, passes: Passes::Standard, teams, options, slack: SLACK, strict: false })
+        Ok(Judge {
+            target,
+            isa: None,
+            #[cfg(feature = "wgpu")]
+            device: None,
+            passes: Passes::Standard,
+            teams,
+            options,
+            slack: SLACK,
+            strict: false,
+        })
+    }
+
+    /// The device of the wgpu target; the one that the system prefers if it is not said.
+    #[cfg(feature = "wgpu")]
+    pub fn device(mut self, device: Option<lawson_wgpu::Device>) -> Judge {
+        self.device = device;
+        self
     }
 
     /// Whether a refusal is a failure.
@@ -220,8 +239,14 @@ impl Judge {
 
     fn compile(&self, graph: &Graph) -> Result<Vec<Program>> {
         let team = self.teams.first().cloned();
-        let options =
-            CompileOptions { target: self.target, passes: self.passes.clone(), team, isa: self.isa };
+        let options = CompileOptions {
+            target: self.target,
+            passes: self.passes.clone(),
+            team,
+            isa: self.isa,
+            #[cfg(feature = "wgpu")]
+            device: self.device.clone(),
+        };
         let first = Program::compile(graph.clone(), &options)?;
         let others = self.teams.iter().skip(1).map(|t| first.with_team(t.clone()));
         Ok(std::iter::once(first.clone()).chain(others).collect())

@@ -62,7 +62,8 @@ fn layer(w: HostTensor, b: HostTensor) -> Graph {
 }
 
 fn options(threads: usize, passes: Passes) -> CompileOptions {
-    CompileOptions { target: Target::Cpu, passes, team: Some(Team::new(threads).unwrap()), isa: None }
+    let team = Some(Team::new(threads).unwrap());
+    CompileOptions { target: Target::Cpu, passes, team, ..CompileOptions::default() }
 }
 
 fn run(program: &Program, x: &HostTensor) -> HostTensor {

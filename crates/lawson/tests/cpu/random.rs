@@ -24,6 +24,7 @@ fn run(graph: &Graph, inputs: &[Value], threads: usize, isa: Isa) -> Result<(Vec
         passes: Passes::None,
         team: Some(Team::new(threads).unwrap()),
         isa: Some(isa),
+        ..CompileOptions::default()
     };
     let program = Program::compile(graph.clone(), &options)?;
     let mut session = program.session();

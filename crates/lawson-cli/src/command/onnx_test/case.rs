@@ -2,10 +2,10 @@
 
 use super::compare::{Tolerance, compare};
 use super::place::Places;
-use super::{Status, Verdict};
-use crate::args::{OnnxTestArgs, Target};
+use super::{On, Status, Verdict};
+use crate::args::OnnxTestArgs;
 use lawson::onnx::{Declared, ImportOptions, Model, value_from_bytes};
-use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Team, Value};
+use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Value};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 const LIMITS: Limits = Limits { max_steps: 1 << 34, max_bytes: 4 << 30 };
 
 /// Runs a case. Whatever happens in it is its verdict.
-pub(super) fn run(args: &OnnxTestArgs, team: Option<&Team>, folder: &Path) -> Verdict {
+pub(super) fn run(args: &OnnxTestArgs, on: &On, folder: &Path) -> Verdict {
     let mut details = json!({});
-    let judged = catch_unwind(AssertUnwindSafe(|| judge(args, team, folder, &mut details)));
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(args, on, folder, &mut details)));
     let (status, reason) = match judged {
         Ok(Ok(None)) => (Status::Passed, None),
         Ok(Ok(Some((status, reason)))) => (status, Some(reason)),
@@ -42,7 +42,7 @@ fn said(e: &Error) -> String {
 /// What keeps the case from passing.
 fn judge(
     args: &OnnxTestArgs,
-    team: Option<&Team>,
+    on: &On,
     folder: &Path,
     details: &mut Json,
 ) -> Result<Option<(Status, String)>> {
@@ -65,11 +65,12 @@ fn judge(
         let named: BTreeMap<String, Value> = inputs.into_iter().collect();
         let import = model.import_for(&named, &ImportOptions::default())?;
         details["known"] = json!(import.known);
-        let target = match args.target {
-            Target::Reference => lawson::Target::Reference,
-            Target::Cpu => lawson::Target::Cpu,
+        let options = CompileOptions {
+            target: args.target.to_lawson(),
+            team: on.team.clone(),
+            device: on.device.clone(),
+            ..CompileOptions::default()
         };
-        let options = CompileOptions { target, team: team.cloned(), ..CompileOptions::default() };
         let program = Program::compile(import.graph, &options)?;
         places.add(&program);
         details["ran"] = places.to_json();

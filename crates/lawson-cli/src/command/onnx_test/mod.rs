@@ -12,7 +12,8 @@ mod workers;
 
 use crate::args::{OnnxTestArgs, Target};
 use crate::report::{Failure, Outcome, Reporter, USER};
-use lawson::{Code, Error, Result};
+use lawson::wgpu::Device;
+use lawson::{Code, Error, Result, Team};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::io::Write;
@@ -27,6 +28,12 @@ struct Case {
     /// The path below the folder that was named.
     name: String,
     folder: PathBuf,
+}
+
+/// What cases run on.
+struct On {
+    team: Option<Team>,
+    device: Option<Device>,
 }
 
 /// How a case ended.
@@ -87,10 +94,7 @@ pub fn run(args: &OnnxTestArgs, reporter: &Reporter, out: &mut dyn Write) -> Out
     if reporter.json {
         let all: Vec<Json> = cases.iter().zip(&verdicts).map(|(c, v)| v.to_json(&c.name)).collect();
         let totals = json!({ "passed": passed, "failed": failed, "skipped": skipped, "total": cases.len() });
-        let target = match args.target {
-            Target::Reference => "reference",
-            Target::Cpu => "cpu",
-        };
+        let target = args.target.name();
         let report =
             json!({ "target": target, "totals": totals, "host_only": place::HOST_ONLY, "cases": all });
         writeln!(out, "{report:#}")?;
@@ -99,7 +103,7 @@ pub fn run(args: &OnnxTestArgs, reporter: &Reporter, out: &mut dyn Write) -> Out
             let reason = verdict.reason.as_deref().unwrap_or_default();
             writeln!(out, "{} {}: {reason}", verdict.status.name(), case.name)?;
         }
-        if args.target == Target::Cpu {
+        if args.target != Target::Reference {
             writeln!(out, "may be left to the host: {}", place::HOST_ONLY.join(", "))?;
         }
         writeln!(out, "{passed} passed, {failed} failed, {skipped} skipped, of {}", cases.len())?;

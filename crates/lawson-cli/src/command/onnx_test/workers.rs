@@ -3,8 +3,9 @@
 //! A worker gets its cases as a JSON list of folders on standard input. It says `begin N` and then what became of case N, a
 //! line each. One that ends in between, or takes too long, is replaced by another that goes on with the next case.
 
-use super::{Case, Status, Verdict, case};
+use super::{Case, On, Status, Verdict, case};
 use crate::args::{OnnxTestArgs, Target};
+use crate::device;
 use crate::report::Outcome;
 use lawson::{Code, Error, Result, Team};
 use serde_json::{Value as Json, json};
@@ -44,16 +45,17 @@ pub(super) fn work(args: &OnnxTestArgs, out: &mut dyn Write) -> Outcome {
         _ => return Err(Error::internal("a worker got no list of cases").into()),
     };
     let team = match args.target {
-        Target::Reference => None,
+        Target::Reference | Target::Wgpu => None,
         Target::Cpu => Some(
             Team::new(args.threads)
                 .map_err(|e| Error::new(Code::Usage, format!("--threads {}: {e}", args.threads)))?,
         ),
     };
+    let on = On { team, device: device::open(args.target, &args.device)? };
     for (number, folder) in list {
         writeln!(out, "begin {number}")?;
         out.flush()?;
-        let verdict = case::run(args, team.as_ref(), &folder);
+        let verdict = case::run(args, &on, &folder);
         writeln!(out, "{}", json!({ "case": number, "said": verdict.to_json("") }))?;
         out.flush()?;
     }
@@ -91,12 +93,10 @@ fn start(
     say: &Sender<Said>,
 ) -> Result<Worker> {
     let failed = |e: std::io::Error| Error::new(Code::Io, format!("cannot start a worker: {e}"));
-    let target = match args.target {
-        Target::Reference => "reference",
-        Target::Cpu => "cpu",
-    };
+    let target = args.target.name();
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(["onnx-test", "--worker", "--target", target, "--threads", &args.threads.to_string()]);
+    command.args(args.device.device.iter().flat_map(|d| ["--device", d]));
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
     let list: Vec<Json> = batch.iter().map(|i| json!([i, cases[*i].folder.to_string_lossy()])).collect();

@@ -1,14 +1,13 @@
-//! Programs on the CPU target: compiling a graph to a plan with machine code, and running that in a session.
+//! Programs that are plans: compiling a graph for a target that runs one, and running that in a session.
 //!
-//! Comes in: a graph after its passes; goes out: a [`CpuProgram`] that sessions share, in two steps, so that the graph can be
-//! dropped before its constants are laid out. What depends on sizes is a
-//! [`CpuSession`], made anew when the sizes of the inputs are not those of the last run. The code itself is made and run by
-//! `lawson_cpu::executable`.
+//! Comes in: a graph after its passes; goes out: a [`Planned`] program that sessions share. On the CPU that takes two steps, so that the graph
+//! can be dropped before its constants are laid out. What depends on sizes is a [`PlannedSession`], made anew when the sizes of the inputs are
+//! not those of the last run. The code itself is made and run by `lawson_cpu::executable` and `lawson_wgpu`.
 
-use super::{Isa, Ran};
+use crate::cpu::{Isa, standard};
 use crate::program::CompileTimes;
 use crate::view::{TensorView, TensorViewMut};
-use lawson_cpu::executable::{self, Executable, Instance};
+use lawson_cpu::executable::{self, Executable};
 use lawson_cpu::memory::Memory;
 use lawson_cpu::team::Team;
 use lawson_graph::{
@@ -16,16 +15,40 @@ use lawson_graph::{
     ValueId, ValueInfo, interp,
 };
 use lawson_kernel::compile::{Stage, compile_watched};
+use lawson_kernel::machine::Machine;
 use lawson_kernel::{Plan, ValuePort};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Machine code and the threads that run it.
-pub(crate) struct CpuProgram {
-    executable: Arc<Executable>,
-    team: Team,
+/// Whether a run took place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ran {
+    Yes,
+    /// Some view is not contiguous, or the run might fail after it has written: the caller must copy.
+    No,
+}
+
+/// A plan with its code, and what runs it.
+pub(crate) struct Planned {
+    code: Runner,
     signature: Arc<Signature>,
-    isa: Isa,
+}
+
+/// What runs a plan.
+enum Runner {
+    /// Machine code and the threads that run it.
+    Cpu { executable: Arc<Executable>, team: Team, isa: Isa },
+    /// Shaders.
+    #[cfg(feature = "wgpu")]
+    Wgpu(Arc<lawson_wgpu::Executable>),
+}
+
+/// What a session runs.
+#[derive(Debug)]
+enum Instance {
+    Cpu(executable::Instance),
+    #[cfg(feature = "wgpu")]
+    Wgpu(Box<lawson_wgpu::Instance>),
 }
 
 /// Machine code whose constants are those of the graph.
@@ -47,7 +70,7 @@ struct Signature {
 
 /// What a session runs with, made for the sizes of its last run.
 #[derive(Debug)]
-pub(crate) struct CpuSession {
+pub(crate) struct PlannedSession {
     /// The sizes of the inputs that have bytes.
     inputs: Vec<(DType, Vec<usize>)>,
     /// The values of the symbols.
@@ -132,21 +155,12 @@ impl Unpacked {
     pub(crate) fn standard(graph: &Graph, isa: Isa, times: &mut CompileTimes) -> Result<Unpacked> {
         let operators = |made: &Unpacked| made.code.plan().operators();
         let make = |graph: &Graph, times: &mut CompileTimes| Unpacked::new(graph, isa, times);
-        super::standard(graph, isa, times, make, operators).map(|(_, code)| code)
+        standard(graph, isa, times, make, operators).map(|(_, code)| code)
     }
 
     /// The code of a graph as it is.
     pub(crate) fn new(graph: &Graph, isa: Isa, times: &mut CompileTimes) -> Result<Unpacked> {
-        let machine = isa.of(&lawson_cpu::host::machine());
-        let mut lap = Instant::now();
-        let plan = compile_watched(graph, &machine, &mut |stage| {
-            let now = Instant::now();
-            let took = now - std::mem::replace(&mut lap, now);
-            match stage {
-                Stage::Partition => times.partition += took,
-                Stage::Schedule => times.schedule += took,
-            }
-        })?;
+        let plan = plan_for(graph, &isa.of(&lawson_cpu::host::machine()), times)?;
         let signature = Signature::new(graph, &plan);
         let start = Instant::now();
         let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len(), isa)?;
@@ -155,7 +169,7 @@ impl Unpacked {
     }
 
     /// Lays out the constants, and lets go of those of the graph.
-    pub(crate) fn pack(self, team: Option<Team>) -> Result<CpuProgram> {
+    pub(crate) fn pack(self, team: Option<Team>) -> Result<Planned> {
         let team = match team {
             Some(team) => team,
             None => {
@@ -164,26 +178,76 @@ impl Unpacked {
             }
         };
         let executable = Arc::new(self.code.pack(&team)?);
-        Ok(CpuProgram { executable, team, signature: Arc::new(self.signature), isa: self.isa })
+        let code = Runner::Cpu { executable, team, isa: self.isa };
+        Ok(Planned { code, signature: Arc::new(self.signature) })
     }
 }
 
-impl CpuProgram {
-    /// The same code and constants with another team.
-    pub(crate) fn with_team(&self, team: Team) -> CpuProgram {
-        let CpuProgram { executable, signature, isa, .. } = self;
-        CpuProgram { executable: executable.clone(), team, signature: signature.clone(), isa: *isa }
+/// The plan of a graph for a machine.
+fn plan_for(graph: &Graph, machine: &Machine, times: &mut CompileTimes) -> Result<Plan> {
+    let mut lap = Instant::now();
+    compile_watched(graph, machine, &mut |stage| {
+        let now = Instant::now();
+        let took = now - std::mem::replace(&mut lap, now);
+        match stage {
+            Stage::Partition => times.partition += took,
+            Stage::Schedule => times.schedule += took,
+        }
+    })
+}
+
+impl Planned {
+    /// Shaders of a graph as it is, for a device.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn on_device(
+        graph: &Graph,
+        device: &lawson_wgpu::Device,
+        times: &mut CompileTimes,
+    ) -> Result<Planned> {
+        let plan = plan_for(graph, &lawson_wgpu::machine(), times)?;
+        let signature = Arc::new(Signature::new(graph, &plan));
+        let start = Instant::now();
+        let executable =
+            lawson_wgpu::Executable::new(plan, graph.inputs().len(), graph.outputs().len(), device)?;
+        device.save_cache()?;
+        times.emit += start.elapsed();
+        Ok(Planned { code: Runner::Wgpu(Arc::new(executable)), signature })
+    }
+
+    /// The same code and constants with another team; what runs on a device has none.
+    pub(crate) fn with_team(&self, team: Team) -> Planned {
+        let code = match &self.code {
+            Runner::Cpu { executable, isa, .. } => {
+                Runner::Cpu { executable: executable.clone(), team, isa: *isa }
+            }
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu(executable) => Runner::Wgpu(executable.clone()),
+        };
+        Planned { code, signature: self.signature.clone() }
     }
 
     /// Runs each step by itself so many times; gives the seconds of each, by round.
     pub(crate) fn profile(
         &self,
-        session: &mut Option<CpuSession>,
+        session: &mut Option<PlannedSession>,
         inputs: &[Value],
         rounds: usize,
         options: &interp::Options,
     ) -> Result<Vec<Vec<f64>>> {
         let session = self.fit_all(session, inputs)?;
+        let instance = match &mut session.instance {
+            Instance::Cpu(instance) => instance,
+            #[cfg(feature = "wgpu")]
+            Instance::Wgpu(instance) => {
+                let mut all = Vec::with_capacity(rounds);
+                for _ in 0..rounds {
+                    let mut seconds = vec![0.0; self.plan().steps.len()];
+                    instance.profile(inputs.iter().map(bytes_of), &mut seconds, options)?;
+                    all.push(seconds);
+                }
+                return Ok(all);
+            }
+        };
         let mut outputs = Vec::new();
         for size in &session.outputs {
             let bytes = size.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0);
@@ -194,27 +258,44 @@ impl CpuProgram {
         for _ in 0..rounds {
             let mut seconds = vec![0.0; self.plan().steps.len()];
             let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
-            session.instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, options)?;
+            instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, options)?;
             all.push(seconds);
         }
         Ok(all)
     }
 
     pub(crate) fn plan(&self) -> &Plan {
-        self.executable.plan()
+        match &self.code {
+            Runner::Cpu { executable, .. } => executable.plan(),
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu(executable) => executable.plan(),
+        }
     }
 
-    pub(crate) fn isa(&self) -> Isa {
-        self.isa
+    pub(crate) fn isa(&self) -> Option<Isa> {
+        match &self.code {
+            Runner::Cpu { isa, .. } => Some(*isa),
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu(_) => None,
+        }
+    }
+
+    /// The shaders, if it runs on a device.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn shaders(&self) -> Option<&Arc<lawson_wgpu::Executable>> {
+        match &self.code {
+            Runner::Cpu { .. } => None,
+            Runner::Wgpu(executable) => Some(executable),
+        }
     }
 
     /// Makes the session fit these inputs.
     fn fit<'s, 'a>(
         &self,
-        session: &'s mut Option<CpuSession>,
+        session: &'s mut Option<PlannedSession>,
         inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
-    ) -> Result<&'s mut CpuSession> {
-        let fits = |s: &CpuSession| {
+    ) -> Result<&'s mut PlannedSession> {
+        let fits = |s: &PlannedSession| {
             s.inputs.len() == inputs.len()
                 && s.inputs.iter().zip(inputs.clone()).all(|((d, n), (e, m))| *d == e && *n == m)
         };
@@ -229,9 +310,9 @@ impl CpuProgram {
     /// Makes the session fit these values, of which some have no sizes.
     fn fit_values<'s>(
         &self,
-        session: &'s mut Option<CpuSession>,
+        session: &'s mut Option<PlannedSession>,
         inputs: &[Value],
-    ) -> Result<&'s mut CpuSession> {
+    ) -> Result<&'s mut PlannedSession> {
         let bindings = interp::bind(&self.signature.inputs, inputs)?;
         if !session.as_ref().is_some_and(|s| s.bindings.iter().eq(bindings.iter())) {
             *session = Some(self.session(Vec::new(), bindings)?);
@@ -242,9 +323,9 @@ impl CpuProgram {
     /// Makes the session fit these values, and gives it those that have no bytes.
     fn fit_all<'s>(
         &self,
-        session: &'s mut Option<CpuSession>,
+        session: &'s mut Option<PlannedSession>,
         inputs: &[Value],
-    ) -> Result<&'s mut CpuSession> {
+    ) -> Result<&'s mut PlannedSession> {
         let session = if self.signature.plain {
             let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
             for (n, v) in inputs.iter().enumerate() {
@@ -261,7 +342,7 @@ impl CpuProgram {
         Ok(session)
     }
 
-    fn session(&self, inputs: Vec<(DType, Vec<usize>)>, bindings: Bindings) -> Result<CpuSession> {
+    fn session(&self, inputs: Vec<(DType, Vec<usize>)>, bindings: Bindings) -> Result<PlannedSession> {
         let mut outputs = Vec::new();
         for (_, ty) in &self.signature.outputs {
             outputs.push(match ty {
@@ -269,13 +350,17 @@ impl CpuProgram {
                 None => None,
             });
         }
-        let instance = self.executable.instance(&bindings, &self.team)?;
-        Ok(CpuSession { inputs, bindings, outputs, instance })
+        let instance = match &self.code {
+            Runner::Cpu { executable, team, .. } => Instance::Cpu(executable.instance(&bindings, team)?),
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu(executable) => Instance::Wgpu(Box::new(executable.instance(&bindings)?)),
+        };
+        Ok(PlannedSession { inputs, bindings, outputs, instance })
     }
 
     pub(crate) fn run_values(
         &self,
-        session: &mut Option<CpuSession>,
+        session: &mut Option<PlannedSession>,
         inputs: &[Value],
         times: Times<'_>,
         options: &interp::Options,
@@ -288,10 +373,7 @@ impl CpuProgram {
             session.outputs.iter().map(|o| zeros(size(o))).collect::<Result<_>>()?;
         let given = inputs.iter().map(bytes_of);
         let taken = results.iter_mut().map(Vec::as_mut_slice);
-        match times {
-            Times { times: 1, .. } => session.instance.run(given, taken, options)?,
-            Times { times, feeds } => session.instance.run_loop(given, taken, times, feeds, options)?,
-        }
+        session.instance.run(given, taken, times, options)?;
         let mut values = Vec::with_capacity(results.len());
         for (n, bytes) in results.into_iter().enumerate() {
             values.push(match &session.outputs[n] {
@@ -308,7 +390,7 @@ impl CpuProgram {
     /// Runs on views; allocates nothing if the sizes are those of the last run.
     pub(crate) fn run_views(
         &self,
-        session: &mut Option<CpuSession>,
+        session: &mut Option<PlannedSession>,
         inputs: &[TensorView<'_>],
         outputs: &mut [TensorViewMut<'_>],
         times: Times<'_>,
@@ -331,10 +413,48 @@ impl CpuProgram {
         }
         let given = inputs.iter().filter_map(TensorView::contiguous);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
-        match times {
-            Times { times: 1, .. } => session.instance.run(given, taken, options)?,
-            Times { times, feeds } => session.instance.run_loop(given, taken, times, feeds, options)?,
-        }
+        session.instance.run(given, taken, times, options)?;
         Ok(Ran::Yes)
+    }
+}
+
+impl Instance {
+    fn run<'a>(
+        &mut self,
+        inputs: impl Iterator<Item = &'a [u8]>,
+        outputs: impl Iterator<Item = &'a mut [u8]>,
+        times: Times<'_>,
+        options: &interp::Options,
+    ) -> Result<()> {
+        match (self, times) {
+            (Instance::Cpu(i), Times { times: 1, .. }) => i.run(inputs, outputs, options),
+            (Instance::Cpu(i), Times { times, feeds }) => i.run_loop(inputs, outputs, times, feeds, options),
+            #[cfg(feature = "wgpu")]
+            (Instance::Wgpu(i), Times { times, feeds }) => i.run_loop(inputs, outputs, times, feeds, options),
+        }
+    }
+
+    fn is_fallible(&self) -> bool {
+        match self {
+            Instance::Cpu(i) => i.is_fallible(),
+            #[cfg(feature = "wgpu")]
+            Instance::Wgpu(i) => i.is_fallible(),
+        }
+    }
+
+    fn set_value(&mut self, input: usize, value: Value) {
+        match self {
+            Instance::Cpu(i) => i.set_value(input, value),
+            #[cfg(feature = "wgpu")]
+            Instance::Wgpu(i) => i.set_value(input, value),
+        }
+    }
+
+    fn take_value(&mut self, output: usize) -> Option<Value> {
+        match self {
+            Instance::Cpu(i) => i.take_value(output),
+            #[cfg(feature = "wgpu")]
+            Instance::Wgpu(i) => i.take_value(output),
+        }
     }
 }

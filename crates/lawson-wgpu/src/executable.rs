@@ -1,0 +1,256 @@
+//! A plan as shaders: what a compiled program shares.
+//!
+//! In: the plan that `lawson_kernel::compile` makes for a [`machine`]. Out: an [`Executable`], from which every session makes an
+//! [`Instance`](crate::Instance) for the sizes of its run. A kernel that has no op codes, or that the driver refuses, is left to the
+//! evaluator of the host, and so is whatever the plan leaves to the interpreter: the plan says which and why, and has a transfer
+//! for everything that such a step reads or writes.
+//!
+//! What lies on the device belongs to one generation of it ([`Loaded`]) and is made again when the device was lost; so the elements of constants
+//! stay in the host's memory, where they are shared with the graph that they came from.
+
+use crate::device::{Device, Handles, Pipelines, failed, lock};
+use crate::opcode::{Binding, Listing};
+use lawson_graph::{Code, Error, HostTensor, Result};
+use lawson_kernel::machine::{Machine, Rates, Spread};
+use lawson_kernel::pack::Packing;
+use lawson_kernel::{Action, Mode, Place, Plan, Slot, Step};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// A device as the model sees it: estimates of a large one, in which a *slot* is the time in which all of its units do one
+/// multiply-add each.
+pub fn machine() -> Machine {
+    Machine {
+        spread: Spread::Grid,
+        lanes: 16 << 10,
+        lane_bytes: 4,
+        l1: 48 << 10,
+        l2: 32 << 20,
+        l3: 48 << 20,
+        l2_bytes_per_fma: 4000.0,
+        l3_bytes_per_fma: 4000.0,
+        memory_bytes_per_fma: 2000.0,
+        fmas_per_start: 3500.0,
+        rates: Rates::estimate(1.7e9, 1),
+        ..Machine::default()
+    }
+}
+
+/// A plan as shaders.
+#[derive(Debug)]
+pub struct Executable {
+    pub(crate) device: Device,
+    pub(crate) plan: Plan,
+    /// The listing of each kernel, in each way in which its buffers are given.
+    pub(crate) shaders: Vec<Listing>,
+    /// Their numbers.
+    pub(crate) numbers: HashMap<(usize, Binding), usize>,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    constants: Vec<(Slot, HostTensor, Packing)>,
+    loaded: Mutex<Option<Arc<Loaded>>>,
+}
+
+/// What an executable has on one generation of its device.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) handles: Arc<Handles>,
+    /// By the numbers of shaders.
+    pub(crate) pipelines: Vec<Arc<Pipelines>>,
+    pub(crate) constants: HashMap<Slot, wgpu::Buffer>,
+}
+
+/// How a launch gives buffers to its kernel.
+pub(crate) fn binding(plan: &Plan, step: &Step) -> Binding {
+    let modes = plan.modes(step);
+    let is_row = |slot: Slot| matches!(plan.buffer(slot).place, Place::Row { .. });
+    let based = step.buffers.iter().map(|r| r.part.is_some() || is_row(r.slot)).collect();
+    let written: Vec<usize> = (0..modes.len()).filter(|n| modes[*n].1 != Mode::Read).collect();
+    let shared = modes.iter().map(|(region, mode)| {
+        let same = |n: &&usize| plan.root(step.buffers[**n].slot) == plan.root(region.slot);
+        if *mode == Mode::Read { written.iter().find(same).copied() } else { None }
+    });
+    Binding { based, shared: shared.collect() }
+}
+
+/// The launches of a plan, with how each gives buffers to its kernel.
+fn launches(plan: &Plan) -> Vec<(usize, Binding)> {
+    let mut found = Vec::new();
+    plan.visit(&mut |step, _| {
+        if let Action::Launch { kernel } = step.action {
+            found.push((kernel, binding(plan, step)));
+        }
+    });
+    found
+}
+
+impl Executable {
+    /// Makes shaders of every kernel of a plan. The graph has so many inputs and outputs.
+    pub fn new(mut plan: Plan, inputs: usize, outputs: usize, device: &Device) -> Result<Executable> {
+        let mut declared = None;
+        plan.visit(&mut |step, _| {
+            if let Action::Declared { name, .. } = &step.action {
+                declared = Some(name);
+            }
+        });
+        if let Some(name) = declared {
+            let message = format!("the step `{name}` only says what it reads and writes");
+            return Err(Error::new(Code::NotEmitted, message).help("such plans can be checked, but not run"));
+        }
+        let handles = device.handles()?;
+        let capabilities = handles.capabilities();
+        let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();
+        let mut order = Vec::new();
+        for key in launches(&plan) {
+            if known.contains_key(&key) {
+                continue;
+            }
+            match Listing::bound(&plan.kernels[key.0], &capabilities, &key.1) {
+                Ok(listing) => {
+                    known.insert(key.clone(), listing);
+                    order.push(key);
+                }
+                Err(why) => plan.evaluate(key.0, &why),
+            }
+        }
+        // The driver has the last word: what it refuses is the host's too.
+        let listings: Vec<&Listing> = order.iter().map(|key| &known[key]).collect();
+        for (key, made) in order.iter().zip(handles.pipelines_of(&listings)) {
+            match made {
+                Ok(_) => {}
+                Err(why) if handles.lost().is_some() => return Err(why),
+                Err(why) => plan.evaluate(key.0, &why),
+            }
+        }
+        let mut shaders = Vec::new();
+        let mut numbers = HashMap::new();
+        for key in launches(&plan) {
+            if let Some(listing) = known.remove(&key) {
+                numbers.insert(key, shaders.len());
+                shaders.push(listing);
+            }
+        }
+        plan.add_transfers()?;
+        let constants = plan.take_constants()?;
+        let (device, loaded) = (device.clone(), Mutex::new(None));
+        let executable = Executable { device, plan, shaders, numbers, inputs, outputs, constants, loaded };
+        executable.loaded()?;
+        Ok(executable)
+    }
+
+    /// The plan, without the elements of its constants.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The device that it runs on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The listings of the plan's kernels: one for each way in which a kernel's buffers are given.
+    pub fn listings(&self) -> &[Listing] {
+        &self.shaders
+    }
+
+    /// What it has on the present generation of the device.
+    pub(crate) fn loaded(&self) -> Result<Arc<Loaded>> {
+        let handles = self.device.handles()?;
+        let mut loaded = lock(&self.loaded);
+        if let Some(known) = loaded.as_ref().filter(|l| l.handles.generation == handles.generation) {
+            return Ok(known.clone());
+        }
+        let listings: Vec<&Listing> = self.shaders.iter().collect();
+        let pipelines = handles.pipelines_of(&listings).into_iter().collect::<Result<Vec<_>>>()?;
+        let mut constants = HashMap::new();
+        for (slot, tensor, packing) in &self.constants {
+            constants.insert(*slot, self.constant(&handles, *slot, tensor, packing)?);
+        }
+        let made = Arc::new(Loaded { handles, pipelines, constants });
+        *loaded = Some(made.clone());
+        Ok(made)
+    }
+
+    /// A constant on the device, laid out as kernels read it.
+    fn constant(
+        &self,
+        handles: &Handles,
+        slot: Slot,
+        tensor: &HostTensor,
+        packing: &Packing,
+    ) -> Result<wgpu::Buffer> {
+        let name = &self.plan.buffer(slot).name;
+        let buffer = buffer(handles, name, packing.bytes(), Use::Mapped)?;
+        let lost = |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
+        let packed;
+        let bytes: &[u8] = match packing.is_identity() {
+            true => tensor.bytes(),
+            false => {
+                let mut bytes = vec![0; packing.bytes()];
+                packing.pack(0..packing.pieces(), tensor.bytes(), &mut bytes)?;
+                packed = bytes;
+                &packed
+            }
+        };
+        if !bytes.is_empty() {
+            let whole = bytes.len() / 4 * 4;
+            let mut view = buffer.get_mapped_range_mut(..).map_err(lost)?;
+            view.slice(..whole).copy_from_slice(&bytes[..whole]);
+            if whole < bytes.len() {
+                let mut last = [0; 4];
+                last[..bytes.len() - whole].copy_from_slice(&bytes[whole..]);
+                view.slice(whole..whole + 4).copy_from_slice(&last);
+            }
+        }
+        buffer.unmap();
+        Ok(buffer)
+    }
+}
+
+/// What a buffer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    /// Shaders.
+    Storage,
+    /// Shaders; the host writes it before anything else happens.
+    Mapped,
+    /// The host writes it, the device copies it.
+    Upload,
+    /// The device copies to it, the host reads it.
+    Download,
+    /// Parameters of launches.
+    Parameters,
+}
+
+/// How many bytes a buffer of the device has for so many: whole words, and at least one.
+pub(crate) fn padded(bytes: usize) -> u64 {
+    (bytes as u64).next_multiple_of(4).max(4)
+}
+
+/// A buffer of so many bytes, rounded up to words; an error says how much was asked.
+pub(crate) fn buffer(handles: &Handles, name: &str, bytes: usize, what: Use) -> Result<wgpu::Buffer> {
+    use wgpu::BufferUsages as Usage;
+    let size = padded(bytes);
+    let limit = match what {
+        Use::Storage | Use::Mapped => {
+            handles.limits.max_buffer_size.min(handles.limits.max_storage_buffer_binding_size)
+        }
+        Use::Upload | Use::Download | Use::Parameters => handles.limits.max_buffer_size,
+    };
+    if size > limit {
+        let message =
+            format!("`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}", handles.adapter.name);
+        return Err(Error::new(Code::Budget, message)
+            .help("split the tensor, or run this program on the CPU target"));
+    }
+    let usage = match what {
+        Use::Storage | Use::Mapped => Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST,
+        Use::Upload => Usage::MAP_WRITE | Usage::COPY_SRC,
+        Use::Download => Usage::MAP_READ | Usage::COPY_DST,
+        Use::Parameters => Usage::UNIFORM | Usage::COPY_DST,
+    };
+    let mapped_at_creation = matches!(what, Use::Mapped | Use::Upload);
+    handles.guarded(&format!("`{name}`, for which {bytes} bytes were asked"), || {
+        handles.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation })
+    })
+}
