@@ -476,6 +476,10 @@ pub struct BenchArgs {
     /// How long to run, for each number of threads.
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     pub seconds: f64,
+    /// Time an iteration of so many that follow each other on the target, outputs becoming inputs, besides single runs: what it takes without
+    /// giving inputs and taking outputs.
+    #[arg(long, value_name = "COUNT")]
+    pub repeat: Option<u64>,
     /// How the CPU target runs kernels [default: the best that this machine has].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,

@@ -5,8 +5,8 @@
 //! it before is of another *generation*; `executable.rs` and `instance.rs` make theirs again when they see that.
 
 use crate::cache;
-use crate::opcode::{Access, Capabilities, Listing, OpCode};
-use crate::{gpu, trusted, wgsl};
+use crate::opcode::{Access, Capabilities, Floats, Listing, OpCode};
+use crate::{gpu, prelude, trusted, wgsl};
 use lawson_graph::{Code, Error, Result};
 use std::collections::HashMap;
 use std::future::Future;
@@ -184,6 +184,8 @@ impl Adapter {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             workgroup: 64.min(self.workgroup_members).max(1),
+            max_members: self.workgroup_members,
+            workgroup_memory: self.workgroup_memory,
             max_workgroups: self.workgroups,
             max_buffer_bytes: self.binding.min(self.buffer),
             max_buffers: self.bindings,
@@ -256,7 +258,8 @@ impl Device {
         let handles = Arc::new(self.request()?);
         // Whether it rounds once is seen by running something.
         let fused = gpu::probe_fused(&handles)?;
-        let capabilities = Capabilities { fused, ..handles.adapter.capabilities() };
+        let (floats, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
+        let capabilities = Capabilities { fused, floats, subgroup, ..handles.adapter.capabilities() };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
@@ -374,6 +377,76 @@ impl Handles {
                 "a smaller kernel may be accepted; if the shader is at fault, that is a bug in Lawson",
             )),
         }
+    }
+
+    /// Runs a shader with one workgroup on one buffer, and gives what it left there.
+    fn probe(&self, text: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+        use wgpu::util::DeviceExt;
+        let device = &self.device;
+        let staging = self.guarded("a probe", || {
+            let source = wgpu::ShaderSource::Wgsl(text.into());
+            let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source });
+            let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: None,
+                layout: None,
+                module: &module,
+                entry_point: Some("probe"),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                cache: None,
+            });
+            let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
+            let descriptor = wgpu::util::BufferInitDescriptor { label: None, contents: bytes, usage };
+            let buffer = device.create_buffer_init(&descriptor);
+            let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: None,
+                layout: &pipeline.get_bind_group_layout(0),
+                entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
+            });
+            let staging = device.create_buffer(&wgpu::BufferDescriptor {
+                label: None,
+                size: buffer.size(),
+                usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+            let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            {
+                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+                pass.set_pipeline(&pipeline);
+                pass.set_bind_group(0, &group, &[]);
+                pass.dispatch_workgroups(1, 1, 1);
+            }
+            encoder.copy_buffer_to_buffer(&buffer, 0, &staging, 0, buffer.size());
+            self.queue.submit([encoder.finish()]);
+            staging
+        })?;
+        let failed = |e: &dyn std::fmt::Display| failed(format!("a probe could not be read: {e}"));
+        staging.map_async(wgpu::MapMode::Read, .., |_| {});
+        self.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| failed(&e))?;
+        let view = staging.get_mapped_range(..).map_err(|e| failed(&e))?;
+        Ok(view.to_vec())
+    }
+
+    /// Whether its compiler keeps operations of floats. Vulkan asks for that; others are not even looked at.
+    fn probe_floats(&self) -> Result<Floats> {
+        if self.adapter.backend != "Vulkan" {
+            return Ok(Floats::Rearranged);
+        }
+        let inputs: Vec<u8> = prelude::PROBE_INPUTS.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let left = self.probe(prelude::PROBE, &inputs)?;
+        Ok(if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged })
+    }
+
+    /// How many members exchange registers, if neighbours do and always so many.
+    fn probe_subgroup(&self) -> Result<Option<u32>> {
+        let Some((least, most)) = self.adapter.subgroup else { return Ok(None) };
+        if least != most || self.adapter.workgroup_members < 256 {
+            return Ok(None);
+        }
+        let left = self.probe(prelude::PROBE_SUBGROUP, &[0; 1024])?;
+        let expected = |lane: u32| (lane ^ 1) | least << 10 | (lane % least) << 20;
+        let found = left.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let fits = found.zip(0..).all(|(x, lane)| x == expected(lane));
+        Ok(Some(least).filter(|_| fits))
     }
 
     /// The pipelines of a listing: those that an equal listing has, or new ones.

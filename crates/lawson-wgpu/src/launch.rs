@@ -3,7 +3,7 @@
 //! Sums and products wrap alike in any width, but quotients, minima and comparisons do not; so every word and every part
 //! of it must stay within 32 bits for all values that the axes take. Intervals show that.
 
-use crate::opcode::{Capabilities, Listing, Op, OpCode, Test, Word};
+use crate::opcode::{By, Capabilities, Listing, Members, Op, OpCode, Test, Word};
 use lawson_graph::{Code, Error, Place, Result, Symbol};
 
 /// A listing with values for its symbols.
@@ -11,8 +11,8 @@ use lawson_graph::{Code, Error, Place, Result, Symbol};
 pub(crate) struct Bound {
     /// The parameters' values.
     pub(crate) parameters: Vec<i32>,
-    /// How many iterations each launch has.
-    pub(crate) iterations: Vec<u32>,
+    /// How many iterations each launch has, and who does one.
+    pub(crate) iterations: Vec<(u32, Members)>,
     /// How many words of the spill buffer a member has.
     pub(crate) spilled: u32,
 }
@@ -23,10 +23,17 @@ const MAX_SPILL: u64 = 64 << 20;
 impl Bound {
     /// How many workgroups each launch gets.
     pub(crate) fn workgroups(&self, capabilities: &Capabilities) -> Vec<u32> {
-        let spilled = u64::from(self.spilled) * 4 * u64::from(capabilities.workgroup);
-        let room = MAX_SPILL.min(capabilities.max_buffer_bytes).checked_div(spilled).unwrap_or(u64::MAX);
-        let most = u64::from(capabilities.max_workgroups).min(room.max(1)) as u32;
-        self.iterations.iter().map(|n| n.div_ceil(capabilities.workgroup).min(most)).collect()
+        let groups = |(n, members): &(u32, Members)| {
+            let (each, owners) = match members {
+                Members::One => (capabilities.workgroup, capabilities.workgroup),
+                Members::Workgroup(_) => (1, 1),
+            };
+            let spilled = u64::from(self.spilled) * 4 * u64::from(owners);
+            let room = MAX_SPILL.min(capabilities.max_buffer_bytes).checked_div(spilled).unwrap_or(u64::MAX);
+            let most = u64::from(capabilities.max_workgroups).min(room.max(1)) as u32;
+            n.div_ceil(each).min(most)
+        };
+        self.iterations.iter().map(groups).collect()
     }
 
     /// How many bytes of memory launches need besides their buffers.
@@ -36,9 +43,12 @@ impl Bound {
 
     /// How many bytes the spill buffer has.
     pub(crate) fn spill_bytes(&self, capabilities: &Capabilities) -> u64 {
-        let groups = self.workgroups(capabilities).into_iter().max().unwrap_or(1).max(1);
-        let members = u64::from(groups) * u64::from(capabilities.workgroup);
-        (members * u64::from(self.spilled) * 4).max(4)
+        let owners = |(groups, (_, members)): (u32, &(u32, Members))| match members {
+            Members::One => u64::from(groups) * u64::from(capabilities.workgroup),
+            Members::Workgroup(_) => u64::from(groups),
+        };
+        let most = self.workgroups(capabilities).into_iter().zip(&self.iterations).map(owners).max();
+        (most.unwrap_or(1).max(1) * u64::from(self.spilled) * 4).max(4)
     }
 
     /// The bytes of the parameters: the two words that are zero, the parameters, and where buffers begin. They are a multiple of 16.
@@ -96,7 +106,7 @@ impl Listing {
                 .ok()
                 .filter(|t| i64::from(*t) + members <= WORD.1)
                 .ok_or_else(|| self.too_large("the number of iterations"))?;
-            iterations.push(total.unsigned_abs());
+            iterations.push((total.unsigned_abs(), launch.members));
         }
         let spilled = evaluate(&self.spilled)?.unsigned_abs();
         let group = u64::from(spilled) * 4 * u64::from(self.capabilities.workgroup);
@@ -129,8 +139,8 @@ impl Bounds<'_> {
         for code in &listing.codes {
             if skipped > 0 {
                 match code {
-                    OpCode::Entry { .. } | OpCode::Loop { .. } | OpCode::Guard(_) => skipped += 1,
-                    OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard => skipped -= 1,
+                    OpCode::Entry { .. } | OpCode::Loop { .. } | OpCode::Guard(_) | OpCode::Block => skipped += 1,
+                    OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard | OpCode::EndBlock => skipped -= 1,
                     _ => {}
                 }
                 continue;
@@ -145,10 +155,18 @@ impl Bounds<'_> {
                         self.axes[span.axis.0 as usize] = self.fits((begin.0, last), "an axis")?;
                     }
                 }
-                OpCode::Loop { axis, begin, end, step } => {
+                OpCode::Axis { axis, value } => self.axes[axis.0 as usize] = self.word(value)?,
+                OpCode::LetQuad { at, .. } | OpCode::StoreQuad { at, .. } => {
+                    self.word(at)?;
+                }
+                OpCode::Loop { axis, begin, end, step, by } => {
                     let (begin, end) = (self.word(begin)?, self.word(end)?);
+                    let moves = match by {
+                        By::Member => *step,
+                        By::Lanes => step * i64::from(listing.capabilities.max_members),
+                    };
                     // The loop leaves when the axis has passed the end.
-                    self.fits((begin.0, end.1 + step), "the last value of a loop")?;
+                    self.fits((begin.0, end.1 + moves), "the last value of a loop")?;
                     self.axes[axis.0 as usize] = (begin.0, (end.1 - 1).max(begin.0));
                     skipped = u32::from(end.1 <= begin.0);
                 }
@@ -171,6 +189,9 @@ impl Bounds<'_> {
                 | OpCode::EndEntry
                 | OpCode::Var { .. }
                 | OpCode::Set { .. }
+                | OpCode::Barrier
+                | OpCode::Block
+                | OpCode::EndBlock
                 | OpCode::EndLoop
                 | OpCode::EndGuard => {}
             }
@@ -191,6 +212,7 @@ impl Bounds<'_> {
             Word::Const(c) => (*c, *c),
             Word::Axis(a) => self.axes[a.0 as usize],
             Word::Param(p) => (i64::from(self.parameters[*p]), i64::from(self.parameters[*p])),
+            Word::Lane => (0, i64::from(self.listing.capabilities.max_members.max(1)) - 1),
             Word::Base(memory) => {
                 let at = self.listing.bases.iter().position(|b| b == memory);
                 (0, at.and_then(|n| self.bases.get(n)).copied().unwrap_or(0))
@@ -266,9 +288,13 @@ mod tests {
         Listing::of(&k, &Capabilities::default()).unwrap()
     }
 
+    fn counts(bound: super::Bound) -> Vec<u32> {
+        bound.iterations.iter().map(|(n, _)| *n).collect()
+    }
+
     fn bind(n: i64, m: i64) -> Result<Vec<u32>, String> {
         let symbols = [(Symbol::new("N"), n), (Symbol::new("M"), m)];
-        listing().bind(&symbols).map(|b| b.iterations).map_err(|e| e.to_string())
+        listing().bind(&symbols).map(counts).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -289,7 +315,7 @@ mod tests {
         let inner = loop_of(j, 0, 32, 1, Kind::Parallel, vec![store(y, vec![], zero)]);
         k.body = vec![loop_of(i, 0, Dim::symbol("N"), 1, Kind::Parallel, vec![inner])];
         let listing = Listing::of(&k, &Capabilities::default()).unwrap();
-        let bind = |n| listing.bind(&[(Symbol::new("N"), n)]).map(|b| b.iterations);
+        let bind = |n| listing.bind(&[(Symbol::new("N"), n)]).map(counts);
         assert_eq!(bind(1 << 20).unwrap(), [1 << 25]);
         let error = bind((1 << 26) - 1).unwrap_err();
         assert!(error.message().contains("the number of iterations does not fit"), "{error}");

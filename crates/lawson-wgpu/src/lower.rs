@@ -1,17 +1,20 @@
 //! From the tree to the list: which part becomes which launch, where scratch lies, and the nodes one after another.
 //!
 //! A chain of parallel loops at the root is one launch, its iterations counted as one number; what stands between such chains
-//! is a launch of one member. Every other loop is a plain loop, whatever its kind, because a kind never changes what a kernel
+//! is a launch of one member. Who does an iteration is a matter of strategy (`strategy.rs`). Every other loop is a plain loop, whatever its kind, because a kind never changes what a kernel
 //! means. `value.rs` has the expressions of stages, `word.rs` their indices.
 
 use crate::math::Emit;
 use crate::opcode::{
-    Access, Binding, Capabilities, Element, Launch, Listing, MemoryId, OpCode, Residence, Span, Ty, VarId, Word,
+    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, OpCode, Residence, Span, Ty,
+    VarId, Word,
 };
+use crate::strategy::{Strategy, strategy};
 use crate::value::Known;
 use crate::word::Parameters;
 use lawson_graph::{Code, DType, Dim, Error, Place, Result};
-use lawson_kernel::{BufferId, Expr, ExprId, For, Index, Kernel, Kind, Node, Role, Scope};
+use lawson_kernel::range::Left;
+use lawson_kernel::{AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Node, Role, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most elements that memory may have, so that a word can count them.
@@ -30,6 +33,17 @@ pub(crate) struct Lower<'k> {
     /// The variables of accumulators whose results are known here.
     pub(crate) results: Vec<Option<Vec<(VarId, Ty)>>>,
     launches: Vec<Launch>,
+    pub(crate) capabilities: Capabilities,
+    /// How many members do an iteration.
+    pub(crate) members: u32,
+    /// Axes and memory that the kernel does not have: their names, and how many.
+    extra_axes: Vec<String>,
+    extra_memory: u32,
+    /// Declarations besides those of the kernel's buffers.
+    pub(crate) declared: Vec<OpCode>,
+    /// Workgroup memory through which states are merged, by type, and how much of it is in use.
+    pub(crate) exchange: Vec<(Ty, MemoryId)>,
+    pub(crate) exchanging: BTreeMap<Ty, usize>,
 }
 
 /// A refusal, with the kernel as its place.
@@ -61,8 +75,26 @@ impl Listing {
 
     /// As [`Listing::of`], for buffers that are given in this way.
     pub fn bound(kernel: &Kernel, capabilities: &Capabilities, binding: &Binding) -> Result<Listing> {
+        match strategy(kernel, &segments(kernel), capabilities) {
+            Strategy::Each => {}
+            strategy => match Listing::by(kernel, capabilities, binding, &strategy) {
+                Ok(listing) => return Ok(listing),
+                // What members cannot share, one does.
+                Err(why) if why.code() == Code::NotEmitted => {}
+                Err(why) => return Err(why),
+            },
+        }
+        Listing::by(kernel, capabilities, binding, &Strategy::Each)
+    }
+
+    fn by(
+        kernel: &Kernel,
+        capabilities: &Capabilities,
+        binding: &Binding,
+        strategy: &Strategy,
+    ) -> Result<Listing> {
         let mut codes = Vec::new();
-        let spilled = declare(kernel, capabilities, binding, &mut codes)?;
+        let spilled = declare(kernel, capabilities, binding, strategy, &mut codes)?;
         let bases = kernel.arguments().zip(&binding.based).filter(|(_, based)| **based);
         let bases: Vec<MemoryId> = bases.map(|(b, _)| MemoryId(b.0)).collect();
         let mut lower = Lower {
@@ -74,9 +106,20 @@ impl Listing {
             states: vec![None; kernel.accs.len()],
             results: vec![None; kernel.accs.len()],
             launches: Vec::new(),
+            capabilities: *capabilities,
+            members: match strategy {
+                Strategy::Each => 1,
+                Strategy::Rows(members) => *members,
+                Strategy::Tiles(tiles) => tiles.shape.members(),
+            },
+            extra_axes: Vec::new(),
+            extra_memory: 0,
+            declared: Vec::new(),
+            exchange: Vec::new(),
+            exchanging: BTreeMap::new(),
         };
         for segment in segments(kernel) {
-            lower.launch(segment)?;
+            lower.launch(segment, strategy)?;
         }
         for launch in &lower.launches {
             for span in &launch.axes {
@@ -90,13 +133,15 @@ impl Listing {
             }
         }
         lower.parameters.dim(&spilled);
+        codes.extend(lower.declared);
         codes.extend(lower.functions.into_values().flatten());
         codes.extend(lower.emit.codes);
+        let axes = kernel.axes.iter().map(|a| a.name.clone()).chain(lower.extra_axes);
         Ok(Listing {
             kernel: kernel.name.clone(),
             parameters: lower.parameters.dims,
             bases: lower.parameters.bases,
-            axes: kernel.axes.iter().map(|a| a.name.clone()).collect(),
+            axes: axes.collect(),
             codes,
             launches: lower.launches,
             capabilities: *capabilities,
@@ -132,6 +177,7 @@ fn declare(
     kernel: &Kernel,
     capabilities: &Capabilities,
     given: &Binding,
+    strategy: &Strategy,
     codes: &mut Vec<OpCode>,
 ) -> Result<Dim> {
     let mut binding = 0;
@@ -139,6 +185,15 @@ fn declare(
     let mut aliases = Vec::new();
     // One word is the member's number.
     let mut private = (capabilities.private_bytes / 4).saturating_sub(1);
+    let kept = match strategy {
+        Strategy::Each => Residence::Private,
+        Strategy::Tiles(_) => beside_tiles(kernel)?,
+        // Some of it is for merging states.
+        Strategy::Rows(members) => {
+            private = (capabilities.workgroup_memory / 4).saturating_sub(members * 8);
+            Residence::Workgroup
+        }
+    };
     let mut spilled = Dim::ZERO;
     for (id, buffer) in kernel.buffers.iter().enumerate() {
         let (memory, name) = (MemoryId(id as u32), buffer.name.clone());
@@ -156,7 +211,7 @@ fn declare(
                 let place = match words.and_then(|w| private.checked_sub(w)) {
                     Some(left) => {
                         private = left;
-                        Residence::Private
+                        kept.clone()
                     }
                     None => {
                         let from = spilled.clone();
@@ -195,8 +250,16 @@ fn declare(
     Ok(spilled)
 }
 
+/// Where scratch of a kernel by tiles lies: it has none.
+fn beside_tiles(kernel: &Kernel) -> Result<Residence> {
+    match kernel.buffers.iter().any(|b| matches!(b.role, Role::Scratch(_))) {
+        true => Err(refused(kernel, "scratch beside a tile")),
+        false => Ok(Residence::Private),
+    }
+}
+
 /// The nodes of one launch.
-enum Segment<'k> {
+pub(crate) enum Segment<'k> {
     /// A chain of parallel loops, and what is in the innermost.
     Parallel(Vec<&'k For>, &'k [Node]),
     /// What one member does.
@@ -306,14 +369,14 @@ fn collect(
 }
 
 impl Lower<'_> {
-    fn launch(&mut self, segment: Segment<'_>) -> Result<()> {
+    fn launch(&mut self, segment: Segment<'_>, strategy: &Strategy) -> Result<()> {
         let (chain, inner) = match segment {
             Segment::Parallel(chain, inner) => (chain, inner),
             Segment::Alone(nodes) => (Vec::new(), nodes),
         };
         let mut axes = Vec::with_capacity(chain.len());
         let mut entered = Vec::with_capacity(chain.len());
-        for f in chain {
+        for f in &chain {
             let (Some(begin), Some(end)) = (f.begin.as_dim(), f.end.as_dim()) else {
                 let name = &self.kernel.axis(f.axis).name;
                 return Err(refused(
@@ -335,9 +398,25 @@ impl Lower<'_> {
             return Ok(());
         }
         let launch = self.launches.len();
-        self.launches.push(Launch { entry: format!("launch_{launch}"), axes });
+        let begins;
+        (axes, begins) = match strategy {
+            Strategy::Tiles(tiles) => {
+                let (axes, begins) = self.tile_spans(tiles, axes);
+                (axes, Some(begins))
+            }
+            Strategy::Each | Strategy::Rows(_) => (axes, None),
+        };
+        let members = match strategy {
+            Strategy::Each => Members::One,
+            Strategy::Rows(_) | Strategy::Tiles(_) => Members::Workgroup(self.members),
+        };
+        self.launches.push(Launch { entry: format!("launch_{launch}"), axes, members });
         self.emit.codes.push(OpCode::Entry { launch });
-        self.block(inner)?;
+        match (strategy, begins) {
+            (Strategy::Tiles(tiles), Some(begins)) => self.tile(tiles, begins, &chain, inner)?,
+            (Strategy::Rows(_), _) => self.together(inner)?,
+            _ => self.block(inner)?,
+        }
         self.emit.codes.push(OpCode::EndEntry);
         while let Some(left) = entered.pop() {
             self.scope.leave(left);
@@ -345,7 +424,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn block(&mut self, nodes: &[Node]) -> Result<()> {
+    pub(crate) fn block(&mut self, nodes: &[Node]) -> Result<()> {
         let mut known = Vec::new();
         for node in nodes {
             match node {
@@ -393,6 +472,15 @@ impl Lower<'_> {
     }
 
     fn each(&mut self, f: &For) -> Result<()> {
+        if let Some(left) = self.open(f, By::Member)? {
+            self.block(&f.body)?;
+            self.close(left);
+        }
+        Ok(())
+    }
+
+    /// Begins a loop, unless it never runs.
+    pub(crate) fn open(&mut self, f: &For, by: By) -> Result<Option<Left>> {
         if f.step < 1 || self.kernel.axis(f.axis).derived.is_some() {
             let name = &self.kernel.axis(f.axis).name;
             return Err(refused(
@@ -406,14 +494,28 @@ impl Lower<'_> {
         if let (Word::Const(begin), Word::Const(end)) = (&begin, &end)
             && begin >= end
         {
-            return Ok(());
+            return Ok(None);
         }
-        self.emit.codes.push(OpCode::Loop { axis: f.axis, begin, end, step: f.step });
-        let left = self.scope.enter(f);
-        self.block(&f.body)?;
+        self.emit.codes.push(OpCode::Loop { axis: f.axis, begin, end, step: f.step, by });
+        Ok(Some(self.scope.enter(f)))
+    }
+
+    /// Ends the loop begun last.
+    pub(crate) fn close(&mut self, left: Left) {
         self.scope.leave(left);
         self.emit.codes.push(OpCode::EndLoop);
-        Ok(())
+    }
+
+    /// An axis that the kernel does not have.
+    pub(crate) fn pseudo_axis(&mut self, name: &str) -> AxisId {
+        self.extra_axes.push(name.into());
+        AxisId((self.kernel.axes.len() + self.extra_axes.len() - 1) as u32)
+    }
+
+    /// Memory that the kernel does not have.
+    pub(crate) fn pseudo_memory(&mut self) -> MemoryId {
+        self.extra_memory += 1;
+        MemoryId(self.kernel.buffers.len() as u32 + self.extra_memory - 1)
     }
 
     /// Where an element lies.

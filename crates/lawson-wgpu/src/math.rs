@@ -1,7 +1,7 @@
 //! Writing op codes: values and variables get their numbers here, and the expansions of `lawson_kernel::math` are written by
 //! the same hand that writes stages, because [`Emit`] is an [`Arithmetic`].
 
-use crate::opcode::{Literal, Op, OpCode, Primitive, Test, Ty, ValueId, VarId};
+use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, Test, Ty, ValueId, VarId, Word};
 use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
@@ -33,6 +33,13 @@ impl Emit {
         self.vars += 1;
         self.codes.push(OpCode::Var { var, ty, init });
         var
+    }
+
+    /// Four neighbours of memory in quads.
+    pub(crate) fn quad(&mut self, memory: MemoryId, at: Word) -> [ValueId; 4] {
+        let values = std::array::from_fn(|_| self.argument());
+        self.codes.push(OpCode::LetQuad { values, memory, at });
+        values
     }
 
     /// A number.

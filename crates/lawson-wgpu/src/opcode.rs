@@ -42,6 +42,12 @@ pub struct Binding {
 pub struct Capabilities {
     /// How many members run in one workgroup.
     pub workgroup: u32,
+    /// The most members of a workgroup.
+    pub max_members: u32,
+    /// Bytes of memory that the members of a workgroup share.
+    pub workgroup_memory: u32,
+    /// How many members exchange registers, where that many always do, members with neighbouring numbers.
+    pub subgroup: Option<u32>,
     /// How many workgroups one launch may have; beyond that members take several iterations.
     pub max_workgroups: u32,
     /// How many bytes of private arrays a member may have; larger scratch lies in memory.
@@ -52,6 +58,17 @@ pub struct Capabilities {
     pub max_buffers: u32,
     /// How often the device's `fma` rounds.
     pub fused: Fused,
+    /// What its compiler does to arithmetic.
+    pub floats: Floats,
+}
+
+/// What the compiler of a device does to arithmetic of floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floats {
+    /// It may calculate as with real numbers, as WGSL allows.
+    Rearranged,
+    /// It keeps every operation, as Vulkan asks, but may fuse a product with a sum. The device was seen to.
+    Kept,
 }
 
 /// How often the device's `fma` rounds.
@@ -68,11 +85,15 @@ impl Default for Capabilities {
     fn default() -> Capabilities {
         Capabilities {
             workgroup: 64,
+            max_members: 256,
+            workgroup_memory: 16 << 10,
+            subgroup: None,
             max_workgroups: 65_535,
             private_bytes: 8192,
             max_buffer_bytes: 128 << 20,
             max_buffers: 8,
             fused: Fused::Twice,
+            floats: Floats::Rearranged,
         }
     }
 }
@@ -82,8 +103,28 @@ impl Default for Capabilities {
 pub struct Launch {
     /// The name of its entry.
     pub entry: String,
-    /// The parallel axes, outermost first; none for what one member does alone.
+    /// The parallel axes, outermost first; none for what is done once.
     pub axes: Vec<Span>,
+    /// Who does an iteration.
+    pub members: Members,
+}
+
+/// Who does an iteration of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// One member.
+    One,
+    /// A workgroup of so many.
+    Workgroup(u32),
+}
+
+/// Who does the iterations of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Every member that comes to it does all of them.
+    Member,
+    /// The members of a workgroup share them: each does every so many-th.
+    Lanes,
 }
 
 /// The values of a parallel axis, which depend on parameters alone.
@@ -217,6 +258,37 @@ pub enum OpCode {
         /// The value.
         value: ValueId,
     },
+    /// Four neighbours of memory that lies in quads are defined.
+    LetQuad {
+        /// The values.
+        values: [ValueId; 4],
+        /// The memory.
+        memory: MemoryId,
+        /// Which quad.
+        at: Word,
+    },
+    /// Four neighbours of memory that lies in quads get values.
+    StoreQuad {
+        /// The memory.
+        memory: MemoryId,
+        /// Which quad.
+        at: Word,
+        /// The values.
+        values: [ValueId; 4],
+    },
+    /// An axis has this value until the block ends.
+    Axis {
+        /// The axis.
+        axis: AxisId,
+        /// Its value.
+        value: Word,
+    },
+    /// The members of a workgroup wait for each other, and see what the others have stored.
+    Barrier,
+    /// A block begins.
+    Block,
+    /// The block ends.
+    EndBlock,
     /// A loop begins: the axis runs from `begin` to below `end`.
     Loop {
         /// The axis.
@@ -227,6 +299,8 @@ pub enum OpCode {
         end: Word,
         /// How far it moves.
         step: i64,
+        /// Who does the iterations.
+        by: By,
     },
     /// The loop ends.
     EndLoop,
@@ -259,7 +333,11 @@ pub enum Access {
 pub enum Residence {
     /// In an array of the member's own; its size is a number.
     Private,
-    /// In the member's part of the spill buffer, from this word on.
+    /// In memory that the members of a workgroup share; its size is a number.
+    Workgroup,
+    /// The same, four numbers together; its size counts quads.
+    Quads,
+    /// In the part of the spill buffer of the member, or of the workgroup that does an iteration, from this word on.
     Spilled(Dim),
 }
 
@@ -274,6 +352,8 @@ pub enum Op {
     Load(MemoryId, Word),
     /// The present value of a variable.
     Get(VarId),
+    /// What the variable is to the member of the subgroup whose number differs by this power of two.
+    Exchange(VarId, u32),
     /// A primitive of operands whose type is the first operand's, except where the primitive says otherwise.
     Apply(Primitive, Ty, Vec<ValueId>),
     /// A function of floats, by name.
@@ -315,6 +395,8 @@ pub enum Word {
     Param(usize),
     /// The element at which a buffer begins.
     Base(MemoryId),
+    /// The number of the member in its workgroup.
+    Lane,
     /// A sum of two or more.
     Sum(Vec<Word>),
     /// A product.
@@ -329,6 +411,21 @@ pub enum Word {
     Max(Vec<Word>),
     /// An element of an input of integers, clamped to `0` to the last word.
     At(MemoryId, Box<Word>, Box<Word>),
+}
+
+impl Word {
+    /// The remainder and the quotient by a number, of what is not negative.
+    pub(crate) fn split(&self, by: i64) -> (Word, Word) {
+        let part = |make: fn(Box<Word>, Box<Word>, Sign) -> Word| {
+            make(Box::new(self.clone()), Box::new(Word::Const(by)), Sign::NonNegative)
+        };
+        (part(Word::Mod), part(Word::Div))
+    }
+
+    /// The number of the member divided by this.
+    pub(crate) fn lane_over(by: i64) -> Word {
+        Word::Lane.split(by).1
+    }
 }
 
 /// What is known of the sign of what is divided.

@@ -3,12 +3,13 @@
 //! WGSL lets a driver assume that there are no NaN and no infinities, rearrange sums as real numbers allow, and round a fused
 //! product twice. So here
 //! - tests and comparisons look at bits, and floats are ordered by integers (`f32_key`);
-//! - every result of float arithmetic is *pinned*: its bits pass through an exclusive or with a word that is zero, which only the
+//! - every result of float arithmetic is *pinned*, unless the compiler was seen to keep operations (then products are, which it may fuse): its bits pass through an exclusive or with a word that is zero, which only the
 //!   host knows. The second operand passes through another such word. No rewriting can look through either;
+//! - what is accumulated is not pinned: sums may be taken in any order;
 //! - a fused product that must be rounded once is put together from the product and its exact error, unless the device was
 //!   seen to round once.
 
-use crate::opcode::Fused;
+use crate::opcode::{Capabilities, Floats, Fused};
 
 /// A function of the prelude.
 struct Piece {
@@ -19,7 +20,10 @@ struct Piece {
 }
 
 /// The pieces that these names need, in an order in which each stands before its use.
-pub(crate) fn pieces<'a>(names: impl IntoIterator<Item = &'a str>, fused: Fused) -> Vec<&'static str> {
+pub(crate) fn pieces<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    capabilities: &Capabilities,
+) -> Vec<&'static str> {
     let mut wanted = vec![false; PIECES.len()];
     let mut open: Vec<&str> = names.into_iter().collect();
     while let Some(name) = open.pop() {
@@ -28,14 +32,72 @@ pub(crate) fn pieces<'a>(names: impl IntoIterator<Item = &'a str>, fused: Fused)
             && !std::mem::replace(&mut wanted[i], true)
         {
             open.extend(PIECES[i].needs);
-            if PIECES[i].name == "f32_fma" && fused == Fused::Twice {
+            if PIECES[i].name == "f32_fma" && capabilities.fused == Fused::Twice {
                 open.extend(FMA_NEEDS);
             }
         }
     }
-    let text = |p: &Piece| if p.name == "f32_fma" && fused == Fused::Twice { FMA_TWICE } else { p.text };
+    let kept = |p: &Piece| KEPT.iter().find(|(name, _)| *name == p.name).map(|(_, text)| *text);
+    let text = |p: &Piece| match (p.name, capabilities.fused, capabilities.floats) {
+        ("f32_fma", Fused::Twice, _) => FMA_TWICE,
+        (_, _, Floats::Kept) => kept(p).unwrap_or(p.text),
+        (_, _, Floats::Rearranged) => p.text,
+    };
     PIECES.iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(p, _)| text(p)).collect()
 }
+
+/// What a compiler that keeps operations needs instead: products are pinned, so that none is fused with a sum.
+const KEPT: &[(&str, &str)] = &[
+    ("f32_add", "fn f32_add(a: f32, b: f32) -> f32 { return a + b; }\n"),
+    ("f32_sub", "fn f32_sub(a: f32, b: f32) -> f32 { return a - b; }\n"),
+    ("f32_mul", "fn f32_mul(a: f32, b: f32) -> f32 { return pin(a * b); }\n"),
+    ("f32_div", "fn f32_div(a: f32, b: f32) -> f32 { return a / b; }\n"),
+    ("f32_fma", "fn f32_fma(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }\n"),
+];
+
+/// A shader that shows whether a compiler keeps operations: each result is 1 where one was rearranged, for inputs that
+/// [`PROBE_INPUTS`] gives.
+pub(crate) const PROBE: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(1)
+fn probe() {
+  let big = x[0];
+  let one = x[1];
+  let huge = x[2];
+  let inf = x[3];
+  let zero = x[4];
+  var wrong = 0u;
+  if (bitcast<u32>((big + one) - big) != 0u) { wrong |= 1u; }
+  if (bitcast<u32>((one - big) + big) != 0u) { wrong |= 2u; }
+  if (bitcast<u32>(huge * huge / huge) != 0x7f800000u) { wrong |= 4u; }
+  if ((bitcast<u32>(inf - inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 8u; }
+  if ((bitcast<u32>(inf * zero) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 16u; }
+  if ((bitcast<u32>(huge * huge - one * huge * huge) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 32u; }
+  if (bitcast<u32>(((big + one) + one) - big) != 0u) { wrong |= 64u; }
+  if (bitcast<u32>((big + one) - (big - one)) != 0u) { wrong |= 128u; }
+  var sum = zero;
+  for (var i = 0; i < 4; i++) { sum = (sum + one * big) + one; sum = sum - big; }
+  if (bitcast<u32>(sum) != 0u) { wrong |= 256u; }
+  if ((bitcast<u32>(inf / inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 512u; }
+  x[5] = bitcast<f32>(wrong);
+}
+";
+
+/// The inputs of [`PROBE`], and a place for its result, which is 0 if nothing was rearranged.
+pub(crate) const PROBE_INPUTS: [f32; 6] = [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0];
+
+/// A shader that says which member of a subgroup each member of a workgroup of 256 is.
+pub(crate) const PROBE_SUBGROUP: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(256)
+fn probe(
+  @builtin(local_invocation_index) lane: u32,
+  @builtin(subgroup_size) size: u32,
+  @builtin(subgroup_invocation_id) own: u32,
+) {
+  x[lane] = subgroupShuffleXor(lane, 1u) | (size << 10u) | (own << 20u);
+}
+";
 
 /// The product's error is exact, as halves of 12 bits multiply exactly; so is the sum's. Far from the ends of the range of
 /// floats the result is within a hair of being rounded once.
@@ -118,8 +180,8 @@ fn f32_key(x: f32) -> i32 {
     },
     Piece {
         name: "f32_mul_add",
-        needs: &["pin", "apart"],
-        text: "fn f32_mul_add(a: f32, b: f32, c: f32) -> f32 { return pin(fma(a, apart(b), c)); }\n",
+        needs: &[],
+        text: "fn f32_mul_add(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }\n",
     },
     Piece {
         name: "f32_lt",

@@ -26,12 +26,13 @@ impl OpCode {
     /// Whether it begins a block.
     pub fn opens(&self) -> bool {
         use OpCode::*;
-        matches!(self, Function { .. } | Entry { .. } | Loop { .. } | Guard(_))
+        matches!(self, Function { .. } | Entry { .. } | Loop { .. } | Guard(_) | Block)
     }
 
     /// Whether it ends a block. The result of a function stands where its end does.
     pub fn closes(&self) -> bool {
-        matches!(self, OpCode::Return(_) | OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard)
+        use OpCode::*;
+        matches!(self, Return(_) | EndEntry | EndLoop | EndGuard | EndBlock)
     }
 }
 
@@ -85,6 +86,8 @@ impl Display for Named<'_, OpCode> {
                 write!(f, "scratch {name}: {} elements of {}, ", size, ty.name())?;
                 match place {
                     Residence::Private => f.write_str("private"),
+                    Residence::Workgroup => f.write_str("the workgroup's"),
+                    Residence::Quads => f.write_str("the workgroup's, in quads"),
                     Residence::Spilled(from) => write!(f, "spilled from word {from}"),
                 }
             }
@@ -92,22 +95,36 @@ impl Display for Named<'_, OpCode> {
             OpCode::Return(v) => write!(f, "return {v}"),
             OpCode::Entry { launch } => {
                 write!(f, "launch {launch}")?;
+                if let Some(Members::Workgroup(n)) = self.listing.launches.get(*launch).map(|l| l.members) {
+                    write!(f, " by workgroups of {n}")?;
+                }
                 for span in self.listing.launches.get(*launch).iter().flat_map(|l| &l.axes) {
                     let axis = self.axis(span.axis);
                     write!(f, ", {axis} from {} to {} by {}", span.begin, span.end, span.step)?;
                 }
                 Ok(())
             }
-            OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard => f.write_str("end"),
+            OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard | OpCode::EndBlock => f.write_str("end"),
+            OpCode::Block => f.write_str("block"),
+            OpCode::Barrier => f.write_str("barrier"),
+            OpCode::Axis { axis, value } => write!(f, "axis {} = {}", self.axis(*axis), self.with(value)),
+            OpCode::LetQuad { values: [a, b, c, d], memory, at } => {
+                let memory = self.memory(*memory);
+                write!(f, "{a}, {b}, {c}, {d}: f32 = quad {memory}[{}]", self.with(at))
+            }
+            OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
+                write!(f, "store quad {}[{}] = {a}, {b}, {c}, {d}", self.memory(*memory), self.with(at))
+            }
             OpCode::Let { value, ty, op } => write!(f, "{value}: {} = {}", ty.name(), self.with(op)),
             OpCode::Var { var, ty, init } => write!(f, "var {var}: {} = {init}", ty.name()),
             OpCode::Set { var, value } => write!(f, "set {var} = {value}"),
             OpCode::Store { memory, at, value } => {
                 write!(f, "store {}[{}] = {value}", self.memory(*memory), self.with(at))
             }
-            OpCode::Loop { axis, begin, end, step } => {
+            OpCode::Loop { axis, begin, end, step, by } => {
                 let (axis, begin, end) = (self.axis(*axis), self.with(begin), self.with(end));
-                write!(f, "loop {axis} from {begin} to {end} by {step}")
+                let shared = if *by == By::Lanes { ", shared" } else { "" };
+                write!(f, "loop {axis} from {begin} to {end} by {step}{shared}")
             }
             OpCode::Guard(Test::Value(v)) => write!(f, "guard {v}"),
             OpCode::Guard(Test::Within(pairs)) => {
@@ -132,6 +149,7 @@ impl Display for Named<'_, Op> {
             Op::Index(w) => write!(f, "index {}", self.with(w)),
             Op::Load(memory, at) => write!(f, "load {}[{}]", self.memory(*memory), self.with(at)),
             Op::Get(var) => write!(f, "{var}"),
+            Op::Exchange(var, distance) => write!(f, "exchange {var} by {distance}"),
             Op::Apply(primitive, ty, operands) => {
                 write!(f, "{}.{}", ty.name(), primitive.name())?;
                 if let Primitive::Cast(to) | Primitive::Bitcast(to) = primitive {
@@ -157,6 +175,7 @@ impl Display for Named<'_, Word> {
             Word::Const(c) => write!(f, "{c}"),
             Word::Axis(a) => f.write_str(self.axis(*a)),
             Word::Param(p) => write!(f, "p{p}"),
+            Word::Lane => f.write_str("lane"),
             Word::Base(m) => write!(f, "base of {}", self.memory(*m)),
             Word::Sum(terms) => self.joined(f, "", terms, " + "),
             Word::Product(a, b) => self.applied(f, a, "*", b),
@@ -174,7 +193,7 @@ impl Display for Named<'_, Word> {
 impl Named<'_, Word> {
     fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
         match a {
-            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Base(_) | Word::Min(_) | Word::Max(_) | Word::At(..) => {
+            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Base(_) | Word::Lane | Word::Min(_) | Word::Max(_) | Word::At(..) => {
                 write!(f, "{}{operator}{}", self.with(a), self.with(b))
             }
             _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),

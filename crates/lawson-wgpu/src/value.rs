@@ -20,6 +20,9 @@ impl Lower<'_> {
         let mut wanted = BTreeSet::from([root]);
         let mut open = vec![root];
         while let Some(id) = open.pop() {
+            if known.contains_key(&id) {
+                continue;
+            }
             self.kernel.expr(id).visit_operands(&mut |o| {
                 if wanted.insert(o) {
                     open.push(o);
@@ -125,7 +128,7 @@ impl Lower<'_> {
         })
     }
 
-    fn literal(&self, scalar: Scalar) -> Result<Literal> {
+    pub(crate) fn literal(&self, scalar: Scalar) -> Result<Literal> {
         let int = scalar.as_i64().unwrap_or(0);
         if let (DType::I64, Ok(v)) = (scalar.dtype, i32::try_from(int)) {
             return Ok(Literal::I32(v));

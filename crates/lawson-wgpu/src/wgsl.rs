@@ -18,6 +18,7 @@ pub fn text(listing: &Listing) -> String {
         tables: Vec::new(),
         body: String::new(),
         depth: 0,
+        members: 1,
     };
     for code in &listing.codes {
         dialect.code(code);
@@ -40,7 +41,7 @@ pub fn text(listing: &Listing) -> String {
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
     }
-    out += &pieces(dialect.called.iter().map(String::as_str), listing.capabilities.fused).concat();
+    out += &pieces(dialect.called.iter().map(String::as_str), &listing.capabilities).concat();
     let mut tables: Vec<String> = Vec::new();
     for (i, table) in dialect.tables.iter().enumerate() {
         let entries = table.join(", ");
@@ -90,6 +91,8 @@ struct Dialect<'l> {
     tables: Vec<Vec<String>>,
     body: String,
     depth: usize,
+    /// How many members do an iteration of the launch.
+    members: u32,
 }
 
 impl Dialect<'_> {
@@ -128,13 +131,20 @@ impl Dialect<'_> {
             OpCode::Scratch { memory, name, ty, size, place } => {
                 let name = identifier('s', memory.0, name);
                 let lies = match place {
-                    Residence::Private => Lies::Private,
+                    Residence::Private | Residence::Workgroup | Residence::Quads => Lies::Private,
                     Residence::Spilled(from) => Lies::Spilled(self.listing.word_of(from)),
                 };
-                if matches!(lies, Lies::Private) {
-                    // An array has at least one element.
-                    let (ty, size) = (ty.name(), size.as_const().unwrap_or(0).max(1));
-                    self.line(&format!("var<private> {name}: array<{ty}, {size}>;"));
+                // An array has at least one element.
+                let (element, size) = (ty.name(), size.as_const().unwrap_or(0).max(1));
+                match place {
+                    Residence::Private => self.line(&format!("var<private> {name}: array<{element}, {size}>;")),
+                    Residence::Workgroup => {
+                        self.line(&format!("var<workgroup> {name}: array<{element}, {size}>;"));
+                    }
+                    Residence::Quads => {
+                        self.line(&format!("var<workgroup> {name}: array<vec4<{element}>, {size}>;"));
+                    }
+                    Residence::Spilled(_) => {}
                 }
                 self.memory.insert(memory.0, Memory { name, ty: *ty, lies });
             }
@@ -160,7 +170,37 @@ impl Dialect<'_> {
             OpCode::Var { var, ty, init } => self.line(&format!("var {var}: {} = {init};", ty.name())),
             OpCode::Set { var, value } => self.line(&format!("{var} = {value};")),
             OpCode::Store { memory, at, value } => self.store(*memory, at, *value),
-            OpCode::Loop { axis, begin, end, step } => {
+            OpCode::LetQuad { values, memory, at } => {
+                let quad = format!("q{}", values[0].0);
+                let place = self.element(*memory, at);
+                self.line(&format!("let {quad} = {place};"));
+                for (value, part) in values.iter().zip(["x", "y", "z", "w"]) {
+                    self.line(&format!("let {value}: f32 = {quad}.{part};"));
+                }
+            }
+            OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
+                let place = self.element(*memory, at);
+                self.line(&format!("{place} = vec4<f32>({a}, {b}, {c}, {d});"));
+            }
+            OpCode::Axis { axis, value } => {
+                let (axis, value) = (self.axis(*axis), self.word(value));
+                self.line(&format!("let {axis}: i32 = {value};"));
+            }
+            OpCode::Barrier => {
+                if !self.listing.spilled.is(0) {
+                    self.line("storageBarrier();");
+                }
+                self.line("workgroupBarrier();");
+            }
+            OpCode::Block => self.line("{"),
+            OpCode::Loop { axis, begin, end, step, by: By::Lanes } => {
+                let (axis, begin, end) = (self.axis(*axis), self.word(begin), self.word(end));
+                let all = step * i64::from(self.members);
+                self.line(&format!(
+                    "for (var {axis}: i32 = {begin} + lane * {step}; {axis} < {end}; {axis} += {all}) {{"
+                ));
+            }
+            OpCode::Loop { axis, begin, end, step, by: By::Member } => {
                 let (axis, begin, end) = (self.axis(*axis), self.word(begin), self.word(end));
                 self.line(&format!("for (var {axis}: i32 = {begin}; {axis} < {end}; {axis} += {step}) {{"));
             }
@@ -180,7 +220,7 @@ impl Dialect<'_> {
                 };
                 self.line(&format!("if ({test}) {{"));
             }
-            OpCode::EndLoop | OpCode::EndGuard => self.line("}"),
+            OpCode::EndLoop | OpCode::EndGuard | OpCode::EndBlock => self.line("}"),
         }
         self.depth += usize::from(code.opens());
     }
@@ -219,21 +259,33 @@ impl Dialect<'_> {
     /// Members share the iterations: each takes every so many-th, and finds the axes from its number.
     fn entry(&mut self, launch: usize) {
         let Some(launch) = self.listing.launches.get(launch) else { return };
-        let size = self.listing.capabilities.workgroup;
+        let (size, by_workgroup) = match launch.members {
+            Members::One => (self.listing.capabilities.workgroup, false),
+            Members::Workgroup(n) => (n, true),
+        };
+        self.members = size;
         let counts: Vec<String> =
             launch.axes.iter().map(|s| self.word(&self.listing.word_of(&s.count()))).collect();
         let total = if counts.is_empty() { "1".into() } else { counts.join(" * ") };
         self.line(&format!("@compute @workgroup_size({size})"));
         self.line(&format!("fn {}(", launch.entry));
-        self.line("  @builtin(global_invocation_id) id: vec3<u32>,");
+        let id = if by_workgroup { "workgroup_id" } else { "global_invocation_id" };
+        self.line(&format!("  @builtin({id}) id: vec3<u32>,"));
         self.line("  @builtin(num_workgroups) groups: vec3<u32>,");
+        if by_workgroup {
+            self.line("  @builtin(local_invocation_index) own: u32,");
+        }
         self.line(") {");
         self.depth += 1;
+        if by_workgroup {
+            self.line("let lane = i32(own);");
+        }
         if !self.listing.spilled.is(0) {
             self.line("member = i32(id.x);");
         }
         self.line(&format!("let total: i32 = {total};"));
-        self.line(&format!("let members = i32(groups.x * {size}u);"));
+        let each = if by_workgroup { 1 } else { size };
+        self.line(&format!("let members = i32(groups.x * {each}u);"));
         self.line("for (var turn = i32(id.x); turn < total; turn += members) {");
         let mut inner = String::from("turn");
         for (span, count) in launch.axes.iter().zip(&counts).rev() {
@@ -305,6 +357,7 @@ impl Dialect<'_> {
             Op::Index(w) => self.word(w),
             Op::Load(memory, at) => self.load(*memory, at),
             Op::Get(var) => var.to_string(),
+            Op::Exchange(var, distance) => format!("subgroupShuffleXor({var}, {distance}u)"),
             Op::Apply(primitive, ty, operands) => self.apply(*primitive, *ty, operands),
             Op::Call(name, operands) => format!("m_{name}({})", listed(operands)),
             Op::Lookup(table, index) => {
@@ -381,7 +434,7 @@ impl Dialect<'_> {
         match word {
             Word::Sum(_) | Word::Product(..) | Word::Div(..) | Word::Mod(..) => format!("({text})"),
             Word::Const(c) if *c < 0 => format!("({text})"),
-            Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Base(_) => text,
+            Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Base(_) | Word::Lane => text,
             Word::Min(_) | Word::Max(_) | Word::At(..) => text,
         }
     }
@@ -391,6 +444,7 @@ impl Dialect<'_> {
             Word::Const(c) => c.to_string(),
             Word::Axis(a) => self.axis(*a),
             Word::Param(p) => format!("parameters.p{p}"),
+            Word::Lane => "lane".into(),
             Word::Base(m) => format!("parameters.b{}", m.0),
             Word::Sum(terms) => {
                 let mut out = String::new();

@@ -23,6 +23,8 @@ struct Timed {
     samples: Vec<f64>,
     /// How many runs a sample is the mean of.
     batch: usize,
+    /// Seconds an iteration, of many that follow each other on the target.
+    iteration: Option<f64>,
     steps: Option<Steps>,
 }
 
@@ -71,12 +73,13 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         let results = session.run_values(&values)?;
         let first = start.elapsed().as_secs_f64();
         let (samples, batch) = sample(&mut session, &values, &results, args.seconds)?;
+        let iteration = args.repeat.map(|times| iteration(&mut session, &values, times)).transpose()?;
         let threads = teams.get(n).map_or(1, Team::members);
         let steps = match args.kernels {
             true => Steps::time(&mut session, &values, &bindings, &machine, threads)?,
             false => None,
         };
-        all.push(Timed { threads, first, samples, batch, steps });
+        all.push(Timed { threads, first, samples, batch, iteration, steps });
     }
     let memory = memory(&program, &bindings)?;
     // What a run moves at least: what its steps read and write.
@@ -175,6 +178,25 @@ fn sample(
     })
 }
 
+/// Seconds an iteration of so many in one call: what those after the first take.
+fn iteration(session: &mut Session, values: &[Value], times: u64) -> Result<f64> {
+    if times < 2 {
+        return Err(Error::new(Code::Usage, "--repeat is at least 2"));
+    }
+    let mut timed = |times: u64| -> Result<f64> {
+        let start = Instant::now();
+        session.run_loop_values(values, times)?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    let mut samples = Vec::new();
+    for _ in 0..LEAST {
+        let (one, many) = (timed(1)?, timed(times)?);
+        samples.push((many - one) / (times - 1) as f64);
+    }
+    samples.sort_by(f64::total_cmp);
+    Ok(samples[LEAST / 2])
+}
+
 fn memory(program: &Program, bindings: &Bindings) -> Result<MemoryUse> {
     let (mut arena, mut constants) = (None, None);
     if let Some(plan) = program.plan() {
@@ -233,6 +255,7 @@ impl Timed {
             "p90_ms": self.at(0.9) * 1e3,
             "samples": self.samples.len(),
             "runs_a_sample": self.batch,
+            "iteration_ms": self.iteration.map(|s| s * 1e3),
             "flops_per_second": flops.map(|f| f / median),
             "bytes_per_second": bytes.map(|b| b / median),
             "kernels": self.steps.as_ref().map(Steps::to_json),
@@ -259,6 +282,16 @@ impl Timed {
             write!(out, ", {}", measured(b / median, "B/s"))?;
         }
         writeln!(out)?;
+        if let Some(s) = self.iteration {
+            write!(out, "{:8} {} an iteration of many in one call", "", measured(s, "s"))?;
+            if let Some(f) = flops.filter(|f| *f > 0.0) {
+                write!(out, "; {}", measured(f / s, "FLOP/s"))?;
+            }
+            if let Some(b) = bytes {
+                write!(out, ", {}", measured(b / s, "B/s"))?;
+            }
+            writeln!(out)?;
+        }
         self.steps.as_ref().map_or(Ok(()), |s| s.print(out))
     }
 }

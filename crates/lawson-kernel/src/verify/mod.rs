@@ -31,7 +31,8 @@ mod tree;
 
 pub(crate) use conflict::{conflict, stores_once};
 
-use crate::tree::Kernel;
+use crate::range::Scope;
+use crate::tree::{For, Kernel};
 use lawson_graph::{Code, Error, Place, Result};
 
 /// Checks every invariant of a kernel.
@@ -41,6 +42,12 @@ pub fn verify(kernel: &Kernel) -> Result<()> {
     arena::dtypes(kernel)?;
     layout::layouts(kernel)?;
     tree::check(kernel)
+}
+
+/// Whether the iterations of a loop may run in any order or at once, as far as what they store is concerned. The scope is that of the loop's
+/// place; scratch is the same memory for all of them. Steps of accumulators are not looked at: those that merge may.
+pub fn independent(scope: &mut Scope<'_>, f: &For) -> bool {
+    conflict(scope, f, &|_| false).is_none()
 }
 
 /// An error about a part of the kernel.

@@ -1,0 +1,228 @@
+//! How the members of a device share the work of a kernel: chosen from the kernel's shape and what the device can do.
+//!
+//! The kernel's own loops say which iterations are independent; a strategy says who does them. [`Strategy::Each`] gives every iteration
+//! of the parallel loops to one member. [`Strategy::Rows`] gives each to a workgroup, whose members share the loops
+//! inside and merge what they have accumulated (`rows.rs`). [`Strategy::Tiles`] gives a workgroup a tile of a sum of products,
+//! whose factors it keeps in workgroup memory and whose sums lie in registers (`tiles.rs`).
+
+use crate::lower::Segment;
+use crate::opcode::Capabilities;
+use lawson_graph::DType;
+use lawson_kernel::{AccId, Atom, AxisId, Expr, ExprId, For, Index, Kernel, Node};
+use std::collections::BTreeSet;
+
+/// Who does what.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Strategy {
+    /// Every iteration is one member's.
+    Each,
+    /// Every iteration is a workgroup's, of so many members.
+    Rows(u32),
+    /// Tiles of a sum of products.
+    Tiles(Tiles),
+}
+
+/// A sum of products by tiles.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tiles {
+    /// The loop over rows of the tile, on which the first factor depends, and that over its columns, on which the second does.
+    pub(crate) m: AxisId,
+    pub(crate) n: AxisId,
+    /// The innermost loop of the sum.
+    pub(crate) k: AxisId,
+    /// The factors.
+    pub(crate) factors: [ExprId; 2],
+    pub(crate) acc: AccId,
+    /// The state, and what it becomes.
+    pub(crate) state: ExprId,
+    pub(crate) step: ExprId,
+    pub(crate) shape: Shape,
+    /// For each factor, whether neighbours along the sum lie side by side in memory.
+    pub(crate) along_sum: [bool; 2],
+}
+
+/// How large a tile is, and what of it a member has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Rows, columns, and how much of the sum is in workgroup memory at once.
+    pub(crate) rows: u32,
+    pub(crate) columns: u32,
+    pub(crate) depth: u32,
+    /// Rows and columns of one member; multiples of 4.
+    pub(crate) own_rows: u32,
+    pub(crate) own_columns: u32,
+}
+
+impl Shape {
+    const fn new(rows: u32, columns: u32, depth: u32, own_rows: u32, own_columns: u32) -> Shape {
+        Shape { rows, columns, depth, own_rows, own_columns }
+    }
+
+    /// How many members share it.
+    pub(crate) fn members(self) -> u32 {
+        (self.rows / self.own_rows) * (self.columns / self.own_columns)
+    }
+
+    /// Quads of four numbers in a line of a factor of so many rows or columns: one more than needed, so that lines begin in
+    /// different banks.
+    pub(crate) fn line(of: u32) -> u32 {
+        of / 4 + 1
+    }
+
+    /// Bytes of workgroup memory.
+    fn bytes(self) -> u32 {
+        (Shape::line(self.rows) + Shape::line(self.columns)) * self.depth * 16
+    }
+}
+
+/// Tiles, the largest first.
+const SHAPES: [Shape; 4] = [
+    Shape::new(128, 128, 8, 8, 8),
+    Shape::new(64, 64, 16, 8, 4),
+    Shape::new(32, 64, 16, 4, 4),
+    Shape::new(32, 32, 16, 4, 4),
+];
+
+/// So many tiles keep a large device busy.
+const ENOUGH_TILES: i64 = 200;
+/// Shorter sums are one member's.
+const LEAST_ROW: i64 = 64;
+/// So many rows keep a device busy without workgroups for each.
+const MANY_ROWS: i64 = 64 << 10;
+
+/// The strategy for a kernel of one launch.
+pub(crate) fn strategy(kernel: &Kernel, segments: &[Segment<'_>], capabilities: &Capabilities) -> Strategy {
+    let (chain, inner) = match segments {
+        [Segment::Parallel(chain, inner)] => (chain.as_slice(), *inner),
+        [Segment::Alone(inner)] => (&[][..], *inner),
+        _ => return Strategy::Each,
+    };
+    if let Some(tiles) = tiles(kernel, chain, inner, capabilities) {
+        return Strategy::Tiles(tiles);
+    }
+    match rows(kernel, chain, inner) {
+        true => Strategy::Rows(256.min(capabilities.max_members)),
+        false => Strategy::Each,
+    }
+}
+
+/// The loops directly within each other, and what stands in the innermost.
+fn nest(nodes: &[Node]) -> (Vec<&For>, &[Node]) {
+    let (mut loops, mut inner) = (Vec::new(), nodes);
+    while let [Node::For(f)] = inner {
+        loops.push(f);
+        inner = &f.body;
+    }
+    (loops, inner)
+}
+
+fn extent(f: &For) -> Option<i64> {
+    Some((f.end.as_const()? - f.begin.as_const()? + f.step - 1).div_euclid(f.step).max(0))
+}
+
+/// The axes that an expression depends on, and the offsets of what it loads.
+fn depends(kernel: &Kernel, root: ExprId) -> (BTreeSet<AxisId>, Vec<Index>) {
+    let (mut axes, mut offsets) = (BTreeSet::new(), Vec::new());
+    let (mut open, mut seen) = (vec![root], BTreeSet::from([root]));
+    while let Some(id) = open.pop() {
+        let e = kernel.expr(id);
+        e.visit_indices(&mut |i| kernel.resolve(i).visit_axes(&mut |a| {
+            axes.insert(a);
+        }));
+        if let Expr::Load(l) = e {
+            offsets.push(kernel.resolve(&kernel.buffer(l.buffer).layout.offset(&l.index)));
+        }
+        e.visit_operands(&mut |o| {
+            if seen.insert(o) {
+                open.push(o);
+            }
+        });
+    }
+    (axes, offsets)
+}
+
+/// Whether neighbours along an axis lie side by side.
+fn is_dense(offsets: &[Index], axis: AxisId) -> bool {
+    let along = |i: &Index| i.terms().iter().any(|(a, c)| matches!(a, Atom::Axis(x) if *x == axis) && c.is(1));
+    offsets.iter().any(along)
+}
+
+fn tiles(kernel: &Kernel, chain: &[&For], inner: &[Node], capabilities: &Capabilities) -> Option<Tiles> {
+    let [Node::Accumulate { acc, body }, stores @ ..] = inner else { return None };
+    let of = kernel.acc(*acc);
+    let plain = of.merge.is_some()
+        && of.state.len() == 1
+        && of.state[0].dtype == DType::F32
+        && matches!(kernel.expr(of.state[0].init), Expr::Const(_));
+    if !plain || !stores.iter().all(|s| matches!(s, Node::Store(_))) {
+        return None;
+    }
+    let (sums, [Node::Step { acc: stepped, values }]) = nest(body) else { return None };
+    let (k, &[step]) = (sums.last()?, values.as_slice()) else { return None };
+    let &Expr::Fma(a, b, state) = kernel.expr(step) else { return None };
+    if stepped != acc || *kernel.expr(state) != Expr::State(*acc, 0) {
+        return None;
+    }
+    // Bounds of loops that depend on the tile would differ from member to member.
+    let fixed = |f: &&&For| f.begin.is(0) && f.step == 1 && f.end.as_dim().is_some();
+    if !chain.iter().chain(&sums).all(|f| fixed(&f)) {
+        return None;
+    }
+    let (mut factors, mut found) = ([a, b], [depends(kernel, a), depends(kernel, b)]);
+    if !found.iter().all(|(axes, _)| axes.contains(&k.axis)) {
+        return None;
+    }
+    let alone = |axis: AxisId, in_: usize, found: &[(BTreeSet<AxisId>, Vec<Index>); 2]| {
+        found[in_].0.contains(&axis) && !found[1 - in_].0.contains(&axis)
+    };
+    // Columns are the innermost loop over the result that is one factor's alone.
+    let n = chain.iter().rev().find(|f| alone(f.axis, 0, &found) || alone(f.axis, 1, &found))?;
+    if alone(n.axis, 0, &found) {
+        factors.swap(0, 1);
+        found.swap(0, 1);
+    }
+    let size = |f: &For| extent(f).unwrap_or(64);
+    let m = chain.iter().filter(|f| alone(f.axis, 0, &found)).max_by_key(|f| size(f))?;
+    let others: i64 =
+        chain.iter().filter(|f| f.axis != m.axis && f.axis != n.axis).map(|f| size(f)).product();
+    let (rows, columns) = (size(m), size(n));
+    if rows < 8 || columns < 8 || extent(k).is_some_and(|k| k < 4) {
+        return None;
+    }
+    let fits = |s: &&Shape| s.bytes() <= capabilities.workgroup_memory && s.members() <= capabilities.max_members;
+    let count = |s: &&Shape| {
+        let tiles = |size: i64, of: u32| (size + i64::from(of) - 1) / i64::from(of);
+        tiles(rows, s.rows) * tiles(columns, s.columns) * others >= ENOUGH_TILES
+    };
+    let known = extent(m).is_some() && extent(n).is_some();
+    let shape = match known {
+        true => SHAPES.iter().filter(fits).find(count).or_else(|| SHAPES.iter().filter(fits).next_back()),
+        false => SHAPES[1..].iter().find(fits),
+    };
+    let along_sum = [0, 1].map(|i| is_dense(&found[i].1, k.axis));
+    let (m, n, k, shape) = (m.axis, n.axis, k.axis, *shape?);
+    Some(Tiles { m, n, k, factors, acc: *acc, state, step, shape, along_sum })
+}
+
+/// Whether rows are long and few enough for a workgroup each.
+fn rows(kernel: &Kernel, chain: &[&For], inner: &[Node]) -> bool {
+    let mut long = false;
+    for node in inner {
+        let Node::Accumulate { acc, body } = node else { continue };
+        if kernel.acc(*acc).merge.is_none() {
+            return false;
+        }
+        let (loops, leaves) = nest(body);
+        let Some(f) = loops.last() else { continue };
+        let values = leaves.iter().filter_map(|n| match n {
+            Node::Step { values, .. } => Some(values),
+            _ => None,
+        });
+        let dense = values.flatten().any(|v| is_dense(&depends(kernel, *v).1, f.axis));
+        let length: Option<i64> = loops.iter().map(|f| extent(f)).product();
+        let count: Option<i64> = chain.iter().map(|f| extent(f)).product();
+        let few = count.is_none_or(|n| n < MANY_ROWS);
+        long |= length.is_none_or(|n| n >= LEAST_ROW) && (dense || count.is_some_and(|n| n < 1024)) && (few || dense);
+    }
+    long
+}
