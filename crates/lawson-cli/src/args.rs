@@ -144,6 +144,14 @@ fails, and the others go on. Exit codes: 0 nothing failed, 1 something did.")]
   lawson devices
   lawson devices --json | jq .wgpu[0].workgroup_memory_bytes")]
     Devices,
+    /// Show the kernels of a graph as op codes and as the text of their shaders.
+    #[command(after_help = "Examples:
+  lawson opcodes model.law
+  lawson opcodes model.law --workgroup-memory 4096 --no-subgroups
+  lawson opcodes model.law --device 0 --no-text
+
+Without --device, they are for a device that can do what WGSL promises everywhere, or what the options say.")]
+    Opcodes(OpcodesArgs),
     /// Show or clear the compiled pipelines that are kept on disk.
     #[command(after_help = "Examples:
   lawson cache
@@ -434,6 +442,30 @@ pub struct BisectArgs {
     /// How many times the error bound a result may be off.
     #[arg(long, default_value_t = 1.0)]
     pub slack: f64,
+}
+
+/// Arguments of `opcodes`.
+#[derive(Debug, Args)]
+pub struct OpcodesArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Bytes of memory that a workgroup shares.
+    #[arg(long, value_name = "BYTES")]
+    pub workgroup_memory: Option<u32>,
+    /// How many members exchange registers.
+    #[arg(long, value_name = "COUNT")]
+    pub subgroup: Option<u32>,
+    /// As if members could not exchange registers.
+    #[arg(long, conflicts_with = "subgroup")]
+    pub no_subgroups: bool,
+    /// Leave out the text of the shaders.
+    #[arg(long)]
+    pub no_text: bool,
+    /// The passes to run first: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
 }
 
 /// Arguments of `cache`.

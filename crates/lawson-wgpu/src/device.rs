@@ -166,7 +166,8 @@ impl Adapter {
             backend: format!("{:?}", info.backend),
             driver: driver.trim().to_string(),
             kind: kind.to_string(),
-            subgroup: has(wgpu::Features::SUBGROUP).then_some((info.subgroup_min_size, info.subgroup_max_size)),
+            subgroup: has(wgpu::Features::SUBGROUP)
+                .then_some((info.subgroup_min_size, info.subgroup_max_size)),
             workgroup_memory: limits.max_compute_workgroup_storage_size,
             workgroup_members: limits.max_compute_invocations_per_workgroup,
             workgroups: limits.max_compute_workgroups_per_dimension,
@@ -259,7 +260,10 @@ impl Device {
         // Whether it rounds once is seen by running something.
         let fused = gpu::probe_fused(&handles)?;
         let (floats, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
-        let capabilities = Capabilities { fused, floats, subgroup, ..handles.adapter.capabilities() };
+        let max_iterations = handles.probe_loop()?;
+        let probed =
+            Capabilities { fused, floats, subgroup, max_iterations, ..handles.adapter.capabilities() };
+        let capabilities = probed;
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
@@ -287,9 +291,8 @@ impl Device {
                 all.into_iter().nth(*n).ok_or_else(missing)?
             }
             Selection::Named(name) => {
-                let fits = |a: &wgpu::Adapter| {
-                    a.get_info().name.to_lowercase().contains(&name.to_lowercase())
-                };
+                let fits =
+                    |a: &wgpu::Adapter| a.get_info().name.to_lowercase().contains(&name.to_lowercase());
                 let missing = || none(format!("no adapter has `{name}` in its name"));
                 found(&instance).into_iter().find(fits).ok_or_else(missing)?
             }
@@ -304,9 +307,8 @@ impl Device {
             required_features: adapter.features() & wanted,
             ..Default::default()
         };
-        let (device, queue) = wait(adapter.request_device(&descriptor)).map_err(|e| {
-            failed(format!("`{}` cannot be used: {e}", about.name)).help("update its driver")
-        })?;
+        let (device, queue) = wait(adapter.request_device(&descriptor))
+            .map_err(|e| failed(format!("`{}` cannot be used: {e}", about.name)).help("update its driver"))?;
         let lost = Arc::new(Mutex::new(None));
         let seen = lost.clone();
         device.set_device_lost_callback(move |_, message| {
@@ -436,6 +438,14 @@ impl Handles {
         Ok(if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged })
     }
 
+    /// After how many iterations loops are left, if they are: drivers that run on a processor guard against those that never end.
+    fn probe_loop(&self) -> Result<Option<u32>> {
+        let inputs = [prelude::PROBE_COUNT.to_le_bytes(), [0; 4]].concat();
+        let left = self.probe(prelude::PROBE_LOOP, &inputs)?;
+        let count = u32::from_le_bytes([left[4], left[5], left[6], left[7]]);
+        Ok(Some(count).filter(|n| *n != prelude::PROBE_COUNT))
+    }
+
     /// How many members exchange registers, if neighbours do and always so many.
     fn probe_subgroup(&self) -> Result<Option<u32>> {
         let Some((least, most)) = self.adapter.subgroup else { return Ok(None) };
@@ -514,7 +524,9 @@ impl Handles {
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    while let Some(n) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < listings.len()) {
+                    while let Some(n) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < listings.len())
+                    {
                         let made = self.pipelines(listings[n]);
                         *lock(&results[n]) = Some(made);
                     }

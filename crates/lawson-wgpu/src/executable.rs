@@ -105,7 +105,12 @@ impl Executable {
             if known.contains_key(&key) {
                 continue;
             }
-            match Listing::bound(&plan.kernels[key.0], &capabilities, &key.1) {
+            let listing = Listing::bound(&plan.kernels[key.0], &capabilities, &key.1).and_then(|listing| {
+                // What fits for no run is known now if no run decides on sizes.
+                let fixed = listing.parameters.is_empty() && listing.bases.is_empty();
+                if fixed { listing.bind(&[]).map(|_| listing) } else { Ok(listing) }
+            });
+            match listing {
                 Ok(listing) => {
                     known.insert(key.clone(), listing);
                     order.push(key);
@@ -181,7 +186,8 @@ impl Executable {
     ) -> Result<wgpu::Buffer> {
         let name = &self.plan.buffer(slot).name;
         let buffer = buffer(handles, name, packing.bytes(), Use::Mapped)?;
-        let lost = |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
+        let lost =
+            |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
         let packed;
         let bytes: &[u8] = match packing.is_identity() {
             true => tensor.bytes(),
@@ -222,9 +228,9 @@ pub(crate) enum Use {
     Parameters,
 }
 
-/// How many bytes a buffer of the device has for so many: whole words, and at least one.
+/// How many bytes a buffer of the device has for so many: whole words, and at least one number of 64 bits.
 pub(crate) fn padded(bytes: usize) -> u64 {
-    (bytes as u64).next_multiple_of(4).max(4)
+    (bytes as u64).next_multiple_of(4).max(8)
 }
 
 /// A buffer of so many bytes, rounded up to words; an error says how much was asked.
@@ -238,10 +244,13 @@ pub(crate) fn buffer(handles: &Handles, name: &str, bytes: usize, what: Use) -> 
         Use::Upload | Use::Download | Use::Parameters => handles.limits.max_buffer_size,
     };
     if size > limit {
-        let message =
-            format!("`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}", handles.adapter.name);
-        return Err(Error::new(Code::Budget, message)
-            .help("split the tensor, or run this program on the CPU target"));
+        let message = format!(
+            "`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}",
+            handles.adapter.name
+        );
+        return Err(
+            Error::new(Code::Budget, message).help("split the tensor, or run this program on the CPU target")
+        );
     }
     let usage = match what {
         Use::Storage | Use::Mapped => Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST,

@@ -101,7 +101,8 @@ impl Gpu {
         let bound = compiled.listing.bind(symbols)?;
         self.check(compiled, symbols, buffers)?;
         let members = bound.workgroups(&self.capabilities);
-        let read_back = self.handles.guarded("the launch", || self.submit(compiled, &bound, &members, buffers))?;
+        let read_back =
+            self.handles.guarded("the launch", || self.submit(compiled, &bound, &members, buffers))?;
         for (staging, bytes) in read_back.iter().zip(buffers) {
             if let Some(staging) = staging {
                 self.read(staging, bytes)?;
@@ -156,9 +157,9 @@ impl Gpu {
         };
         let mut bindings = vec![make(&bound.words(&[]), Usage::UNIFORM)];
         for bytes in buffers {
-            // Whole words, and at least one.
+            // Whole words, and at least one number of 64 bits.
             let mut padded = bytes.clone();
-            padded.resize(bytes.len().next_multiple_of(4).max(4), 0);
+            padded.resize(bytes.len().next_multiple_of(4).max(8), 0);
             bindings.push(make(&padded, Usage::STORAGE | Usage::COPY_SRC));
         }
         if !compiled.listing.spilled.is(0) {
@@ -177,7 +178,8 @@ impl Gpu {
             layout: &compiled.pipelines.layout,
             entries: &entries,
         });
-        let mut encoder = self.handles.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut encoder =
+            self.handles.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             pass.set_bind_group(0, &group, &[]);

@@ -43,6 +43,7 @@ mod tiles;
 mod trusted;
 mod value;
 pub mod wgsl;
+mod wide;
 mod word;
 
 pub use device::{Adapter, Device, Options, Selection, adapters};

@@ -6,8 +6,8 @@
 
 use crate::math::Emit;
 use crate::opcode::{
-    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, OpCode, Residence, Span, Ty,
-    VarId, Word,
+    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Narrow, OpCode,
+    Residence, Span, Ty, VarId, Word,
 };
 use crate::strategy::{Strategy, strategy};
 use crate::value::Known;
@@ -55,16 +55,31 @@ pub(crate) fn refused(kernel: &Kernel, message: impl Into<String>) -> Error {
 /// The type in which values of a dtype are computed.
 pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
     Ok(match dtype {
-        DType::F32 => Ty::F32,
-        DType::I32 => Ty::I32,
-        DType::U32 => Ty::U32,
+        DType::F32 | DType::F16 | DType::BF16 => Ty::F32,
+        DType::I32 | DType::I16 | DType::I8 => Ty::I32,
+        DType::U32 | DType::U16 | DType::U8 => Ty::U32,
+        DType::I64 => Ty::I64,
+        DType::U64 => Ty::U64,
         DType::Bool => Ty::Bool,
         other => {
             return Err(refused(kernel, format!("op codes have no {other}")).help(
-                "f32, i32, u32 and bool are there; insert a `cast`, or run this part on another target",
+                "f32, f16, bf16, bool and integers of 8 to 64 bits are there; insert a `cast`, or run this part on another target",
             ));
         }
     })
+}
+
+/// What a dtype is in memory, if it takes less than a word.
+pub(crate) fn narrow_of(dtype: DType) -> Option<Narrow> {
+    match dtype {
+        DType::I8 => Some(Narrow::I8),
+        DType::U8 => Some(Narrow::U8),
+        DType::I16 => Some(Narrow::I16),
+        DType::U16 => Some(Narrow::U16),
+        DType::F16 => Some(Narrow::F16),
+        DType::BF16 => Some(Narrow::BF16),
+        _ => None,
+    }
 }
 
 impl Listing {
@@ -207,11 +222,16 @@ fn declare(
             Role::Input => Access::Read,
             Role::Output => Access::Write,
             Role::Scratch(_) => {
-                let words = size.and_then(|s| u32::try_from(s).ok());
+                let wide = i64::from(matches!(ty, Ty::I64 | Ty::U64)) + 1;
+                let words = size.and_then(|s| u32::try_from(s.saturating_mul(wide)).ok());
                 let place = match words.and_then(|w| private.checked_sub(w)) {
                     Some(left) => {
                         private = left;
                         kept.clone()
+                    }
+                    None if matches!(ty, Ty::I64 | Ty::U64) => {
+                        return Err(refused(kernel, format!("`{name}` of {} is large", buffer.dtype))
+                            .help("scratch of 64 bits must fit in registers or workgroup memory"));
                     }
                     None => {
                         let from = spilled.clone();
@@ -228,15 +248,20 @@ fn declare(
         let shared = argument.and_then(|n| given.shared.get(n).copied().flatten());
         if let Some(of) = shared.and_then(|n| arguments.get(n)) {
             if kernel.buffer(*of).dtype != buffer.dtype {
-                return Err(refused(kernel, format!("`{name}` lies where elements of another dtype are written")));
+                return Err(refused(
+                    kernel,
+                    format!("`{name}` lies where elements of another dtype are written"),
+                ));
             }
             aliases.push(OpCode::Alias { memory, of: MemoryId(of.0) });
             continue;
         }
         binding += 1;
-        let element = match ty {
-            Ty::Bool => Element::Byte,
-            Ty::F32 | Ty::I32 | Ty::U32 => Element::Word(ty),
+        let element = match (narrow_of(buffer.dtype), ty) {
+            (Some(narrow), _) => Element::Narrow(narrow),
+            (None, Ty::Bool) => Element::Byte,
+            (None, Ty::F32 | Ty::I32 | Ty::U32) => Element::Word(ty),
+            (None, Ty::I64 | Ty::U64) => Element::Wide(ty),
         };
         codes.push(OpCode::Buffer { memory, name, binding, element, access });
     }
@@ -290,9 +315,10 @@ fn segments(kernel: &Kernel) -> Vec<Segment<'_>> {
     };
     let scratch: Vec<BTreeSet<BufferId>> = out.iter().map(nodes).collect();
     let shared = (0..scratch.len()).any(|n| scratch[..n].iter().any(|s| !s.is_disjoint(&scratch[n])));
-    let carried = shared || out.iter().any(|segment| match segment {
-        Segment::Parallel(_, nodes) | Segment::Alone(nodes) => carries(kernel, nodes),
-    });
+    let carried = shared
+        || out.iter().any(|segment| match segment {
+            Segment::Parallel(_, nodes) | Segment::Alone(nodes) => carries(kernel, nodes),
+        });
     if carried { vec![Segment::Alone(&kernel.body)] } else { out }
 }
 

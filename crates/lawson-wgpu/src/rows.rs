@@ -89,7 +89,9 @@ impl Lower<'_> {
         while let Some(id) = open.pop() {
             let e = self.kernel.expr(id);
             let fine = match e {
-                Expr::Const(_) | Expr::State(..) | Expr::Other(..) | Expr::Compare(..) | Expr::Select(..) => true,
+                Expr::Const(_) | Expr::State(..) | Expr::Other(..) | Expr::Compare(..) | Expr::Select(..) => {
+                    true
+                }
                 Expr::Extremum(..) => true,
                 Expr::Unary(kind, _) => *kind == UnaryKind::Not,
                 Expr::Binary(kind, ..) => matches!(
@@ -159,7 +161,13 @@ impl Lower<'_> {
             let number = Word::lane_over(span);
             let first = Word::Product(Box::new(number), Box::new(Word::Const(span)));
             let end = Word::Sum(vec![first.clone(), Word::Const(span)]);
-            self.emit.codes.push(OpCode::Loop { axis, begin: first, end, step: i64::from(stride), by: By::Member });
+            self.emit.codes.push(OpCode::Loop {
+                axis,
+                begin: first,
+                end,
+                step: i64::from(stride),
+                by: By::Member,
+            });
             let mut others = Vec::new();
             for ((_, ty), memory) in vars.iter().zip(&shared) {
                 others.push(self.emit.define(*ty, Op::Load(*memory, Word::Axis(axis))));

@@ -78,6 +78,8 @@ impl Display for Named<'_, OpCode> {
                 let element = match element {
                     Element::Word(ty) => ty.name(),
                     Element::Byte => "bool in bytes",
+                    Element::Narrow(narrow) => narrow.name(),
+                    Element::Wide(ty) => ty.name(),
                 };
                 write!(f, "buffer {name}: {element}, {access}, binding {binding}")
             }
@@ -145,6 +147,8 @@ impl Display for Named<'_, Op> {
             Op::Literal(Literal::F32(bits)) => write!(f, "{:?}", f32::from_bits(*bits)),
             Op::Literal(Literal::I32(v)) => write!(f, "{v}"),
             Op::Literal(Literal::U32(v)) => write!(f, "{v}"),
+            Op::Literal(Literal::I64(v)) => write!(f, "{v}"),
+            Op::Literal(Literal::U64(v)) => write!(f, "{v}"),
             Op::Literal(Literal::Bool(v)) => write!(f, "{v}"),
             Op::Index(w) => write!(f, "index {}", self.with(w)),
             Op::Load(memory, at) => write!(f, "load {}[{}]", self.memory(*memory), self.with(at)),
@@ -153,6 +157,9 @@ impl Display for Named<'_, Op> {
             Op::Apply(primitive, ty, operands) => {
                 write!(f, "{}.{}", ty.name(), primitive.name())?;
                 if let Primitive::Cast(to) | Primitive::Bitcast(to) = primitive {
+                    write!(f, ".{}", to.name())?;
+                }
+                if let Primitive::Narrow(to) | Primitive::Saturate(to) = primitive {
                     write!(f, ".{}", to.name())?;
                 }
                 operands.iter().try_for_each(|o| write!(f, " {o}"))
@@ -193,7 +200,14 @@ impl Display for Named<'_, Word> {
 impl Named<'_, Word> {
     fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
         match a {
-            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Base(_) | Word::Lane | Word::Min(_) | Word::Max(_) | Word::At(..) => {
+            Word::Axis(_)
+            | Word::Const(_)
+            | Word::Param(_)
+            | Word::Base(_)
+            | Word::Lane
+            | Word::Min(_)
+            | Word::Max(_)
+            | Word::At(..) => {
                 write!(f, "{}{operator}{}", self.with(a), self.with(b))
             }
             _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),

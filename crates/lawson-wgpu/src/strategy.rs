@@ -126,9 +126,11 @@ fn depends(kernel: &Kernel, root: ExprId) -> (BTreeSet<AxisId>, Vec<Index>) {
     let (mut open, mut seen) = (vec![root], BTreeSet::from([root]));
     while let Some(id) = open.pop() {
         let e = kernel.expr(id);
-        e.visit_indices(&mut |i| kernel.resolve(i).visit_axes(&mut |a| {
-            axes.insert(a);
-        }));
+        e.visit_indices(&mut |i| {
+            kernel.resolve(i).visit_axes(&mut |a| {
+                axes.insert(a);
+            })
+        });
         if let Expr::Load(l) = e {
             offsets.push(kernel.resolve(&kernel.buffer(l.buffer).layout.offset(&l.index)));
         }
@@ -143,7 +145,8 @@ fn depends(kernel: &Kernel, root: ExprId) -> (BTreeSet<AxisId>, Vec<Index>) {
 
 /// Whether neighbours along an axis lie side by side.
 fn is_dense(offsets: &[Index], axis: AxisId) -> bool {
-    let along = |i: &Index| i.terms().iter().any(|(a, c)| matches!(a, Atom::Axis(x) if *x == axis) && c.is(1));
+    let along =
+        |i: &Index| i.terms().iter().any(|(a, c)| matches!(a, Atom::Axis(x) if *x == axis) && c.is(1));
     offsets.iter().any(along)
 }
 
@@ -189,7 +192,8 @@ fn tiles(kernel: &Kernel, chain: &[&For], inner: &[Node], capabilities: &Capabil
     if rows < 8 || columns < 8 || extent(k).is_some_and(|k| k < 4) {
         return None;
     }
-    let fits = |s: &&Shape| s.bytes() <= capabilities.workgroup_memory && s.members() <= capabilities.max_members;
+    let fits =
+        |s: &&Shape| s.bytes() <= capabilities.workgroup_memory && s.members() <= capabilities.max_members;
     let count = |s: &&Shape| {
         let tiles = |size: i64, of: u32| (size + i64::from(of) - 1) / i64::from(of);
         tiles(rows, s.rows) * tiles(columns, s.columns) * others >= ENOUGH_TILES
@@ -222,7 +226,9 @@ fn rows(kernel: &Kernel, chain: &[&For], inner: &[Node]) -> bool {
         let length: Option<i64> = loops.iter().map(|f| extent(f)).product();
         let count: Option<i64> = chain.iter().map(|f| extent(f)).product();
         let few = count.is_none_or(|n| n < MANY_ROWS);
-        long |= length.is_none_or(|n| n >= LEAST_ROW) && (dense || count.is_some_and(|n| n < 1024)) && (few || dense);
+        long |= length.is_none_or(|n| n >= LEAST_ROW)
+            && (dense || count.is_some_and(|n| n < 1024))
+            && (few || dense);
     }
     long
 }

@@ -10,7 +10,9 @@
 //! The factors may be any expressions: they are computed when a tile is filled. What is done with a sum is part of the same launch.
 
 use crate::lower::{Lower, refused};
-use crate::opcode::{By, Literal, MemoryId, Op, OpCode, Residence, Sign, Span, Test, Ty, ValueId, VarId, Word};
+use crate::opcode::{
+    By, Literal, MemoryId, Op, OpCode, Residence, Sign, Span, Test, Ty, ValueId, VarId, Word,
+};
 use crate::strategy::{Shape, Tiles};
 use crate::value::Known;
 use lawson_graph::{Dim, Result};
@@ -47,7 +49,13 @@ impl Lower<'_> {
     }
 
     /// A tile.
-    pub(crate) fn tile(&mut self, tiles: &Tiles, begins: [AxisId; 2], chain: &[&For], inner: &[Node]) -> Result<()> {
+    pub(crate) fn tile(
+        &mut self,
+        tiles: &Tiles,
+        begins: [AxisId; 2],
+        chain: &[&For],
+        inner: &[Node],
+    ) -> Result<()> {
         let shape = tiles.shape;
         let [Node::Accumulate { body, .. }, stores @ ..] = inner else {
             return Err(refused(self.kernel, "a tile of what is no sum"));
@@ -194,11 +202,8 @@ impl Lower<'_> {
             for (j, b) in numbers[1].iter().enumerate() {
                 let var = vars[i * numbers[1].len() + j];
                 let state = self.emit.define(Ty::F32, Op::Get(var));
-                let mut known = Known::from([
-                    (tiles.factors[0], *a),
-                    (tiles.factors[1], *b),
-                    (tiles.state, state),
-                ]);
+                let mut known =
+                    Known::from([(tiles.factors[0], *a), (tiles.factors[1], *b), (tiles.state, state)]);
                 let value = self.value(tiles.step, &mut known)?;
                 self.emit.codes.push(OpCode::Set { var, value });
             }
@@ -208,7 +213,14 @@ impl Lower<'_> {
     }
 
     /// Stores what becomes of the sums.
-    fn finish(&mut self, tiles: &Tiles, stores: &[Node], at: &At, ends: [Word; 2], vars: &[VarId]) -> Result<()> {
+    fn finish(
+        &mut self,
+        tiles: &Tiles,
+        stores: &[Node],
+        at: &At,
+        ends: [Word; 2],
+        vars: &[VarId],
+    ) -> Result<()> {
         let shape = tiles.shape;
         let [rows_end, columns_end] = ends;
         for (n, var) in vars.iter().enumerate() {

@@ -127,7 +127,10 @@ fn teams(args: &BenchArgs) -> Result<Vec<Team>> {
     if args.target != Target::Cpu {
         return match args.threads.as_slice() {
             [] | [1] => Ok(Vec::new()),
-            _ => Err(Error::new(Code::Usage, format!("the {} target has no team of threads", args.target.name()))),
+            _ => Err(Error::new(
+                Code::Usage,
+                format!("the {} target has no team of threads", args.target.name()),
+            )),
         };
     }
     let all = [std::thread::available_parallelism().map_or(1, |n| n.get())];

@@ -89,16 +89,22 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
     let passes = passes(&args.passes)?;
     let isa = match (args.target, args.isa) {
         (target @ (Target::Reference | Target::Wgpu), Some(_)) => {
-            return Err(Error::new(Code::Usage, format!("the {} target runs no machine code", target.name()))
-                .help("leave out --isa, or say --target cpu"));
+            return Err(Error::new(
+                Code::Usage,
+                format!("the {} target runs no machine code", target.name()),
+            )
+            .help("leave out --isa, or say --target cpu"));
         }
         (_, isa) => isa.map(Isa::to_cpu),
     };
     let (target, team) = match (args.target, args.threads) {
         (target @ (Target::Reference | Target::Wgpu), None) => (target.to_lawson(), None),
         (target @ (Target::Reference | Target::Wgpu), Some(_)) => {
-            return Err(Error::new(Code::Usage, format!("the {} target has no team of threads", target.name()))
-                .help("leave out --threads, or say --target cpu"));
+            return Err(Error::new(
+                Code::Usage,
+                format!("the {} target has no team of threads", target.name()),
+            )
+            .help("leave out --threads, or say --target cpu"));
         }
         (Target::Cpu, None) => (lawson::Target::Cpu, None),
         (Target::Cpu, Some(n)) => {
