@@ -171,15 +171,26 @@ impl Lower<'_> {
 
     /// A number of a factor, or zero where there is none.
     fn element(&mut self, fill: &Fill<'_>, line: Word, sum_at: Word) -> Result<ValueId> {
+        let shape = fill.tiles.shape;
+        let mut inside = Vec::new();
+        if !divides(fill.lines, fill.line_end) {
+            inside.push((line.clone(), fill.line_end.clone()));
+        }
+        if !divides(shape.depth, fill.sum_end) {
+            inside.push((sum_at.clone(), fill.sum_end.clone()));
+        }
         let zero = self.emit.literal(Literal::F32(0));
         let var = self.emit.var(Ty::F32, zero);
-        let inside = vec![(line.clone(), fill.line_end.clone()), (sum_at.clone(), fill.sum_end.clone())];
-        self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
+        self.emit.codes.push(if inside.is_empty() {
+            OpCode::Block
+        } else {
+            OpCode::Guard(Test::Within(inside))
+        });
         self.emit.codes.push(OpCode::Axis { axis: fill.axis, value: line });
         self.emit.codes.push(OpCode::Axis { axis: fill.tiles.k, value: sum_at });
         let value = self.value(fill.tiles.factors[fill.side], &mut Known::new())?;
         self.emit.codes.push(OpCode::Set { var, value });
-        self.emit.codes.push(OpCode::EndGuard);
+        self.emit.codes.push(OpCode::EndBlock);
         Ok(self.emit.define(Ty::F32, Op::Get(var)))
     }
 
@@ -231,17 +242,29 @@ impl Lower<'_> {
             };
             let row = line(&at.rows, &at.row, shape.rows, shape.own_rows, i);
             let column = line(&at.columns, &at.column, shape.columns, shape.own_columns, j);
-            let inside = vec![(row.clone(), rows_end.clone()), (column.clone(), columns_end.clone())];
-            self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
+            let mut inside = Vec::new();
+            if !divides(shape.rows, &rows_end) {
+                inside.push((row.clone(), rows_end.clone()));
+            }
+            if !divides(shape.columns, &columns_end) {
+                inside.push((column.clone(), columns_end.clone()));
+            }
+            let begin = if inside.is_empty() { OpCode::Block } else { OpCode::Guard(Test::Within(inside)) };
+            self.emit.codes.push(begin);
             self.emit.codes.push(OpCode::Axis { axis: tiles.m, value: row });
             self.emit.codes.push(OpCode::Axis { axis: tiles.n, value: column });
             self.results[tiles.acc.0 as usize] = Some(vec![(*var, Ty::F32)]);
             self.block(stores)?;
-            self.emit.codes.push(OpCode::EndGuard);
+            self.emit.codes.push(OpCode::EndBlock);
         }
         self.results[tiles.acc.0 as usize] = None;
         Ok(())
     }
+}
+
+/// Whether tiles of so many lines, or parts of a sum, end where all lines do.
+fn divides(lines: u32, end: &Word) -> bool {
+    matches!(end, Word::Const(end) if end % i64::from(lines) == 0)
 }
 
 /// How the tile of a factor is filled.
