@@ -61,6 +61,8 @@ impl Emit {
             Primitive::Eq | Primitive::Ne | Primitive::Lt | Primitive::Le | Primitive::IsNan => Ty::Bool,
             Primitive::Cast(to) | Primitive::Bitcast(to) => to,
             Primitive::Narrow(to) | Primitive::Saturate(to) => to.ty(),
+            Primitive::BitsOf(_) => Ty::U32,
+            Primitive::OfBits(_) => Ty::F32,
             _ => ty,
         };
         self.define(result, Op::Apply(primitive, ty, operands.to_vec()))

@@ -548,6 +548,10 @@ pub enum Primitive {
     Narrow(Narrow),
     /// A float as the narrow integer that is nearest towards zero; saturates.
     Saturate(Narrow),
+    /// The bits of a float, rounded to the narrow one, as an unsigned integer.
+    BitsOf(Narrow),
+    /// The narrow float of these bits, the low ones of an unsigned integer.
+    OfBits(Narrow),
 }
 
 impl Ty {
@@ -637,6 +641,8 @@ impl Primitive {
             Primitive::Bitcast(_) => "bits",
             Primitive::Narrow(_) => "narrow",
             Primitive::Saturate(_) => "saturate",
+            Primitive::BitsOf(_) => "bits_of",
+            Primitive::OfBits(_) => "of_bits",
         }
     }
 }

@@ -159,7 +159,8 @@ impl Display for Named<'_, Op> {
                 if let Primitive::Cast(to) | Primitive::Bitcast(to) = primitive {
                     write!(f, ".{}", to.name())?;
                 }
-                if let Primitive::Narrow(to) | Primitive::Saturate(to) = primitive {
+                use Primitive::{BitsOf, Narrow, OfBits, Saturate};
+                if let Narrow(to) | Saturate(to) | BitsOf(to) | OfBits(to) = primitive {
                     write!(f, ".{}", to.name())?;
                 }
                 operands.iter().try_for_each(|o| write!(f, " {o}"))

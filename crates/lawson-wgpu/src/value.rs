@@ -92,7 +92,7 @@ impl Lower<'_> {
                 let (dtype, ty, a, b) = (self.kernel.dtype(*a), ty(a)?, of(a)?, of(b)?);
                 if *kind == BinaryKind::Shr && narrow_of(dtype).is_some() {
                     // Past the width of a narrow integer there are still bits of the word.
-                    return Err(refused(self.kernel, format!("`shr` of {dtype} has no op code")));
+                    return Err(refused(self.kernel, format!("op codes have no `shr` of {dtype}")));
                 }
                 let value = self.binary(*kind, ty, a, b)?;
                 self.wrapped(dtype, value)
@@ -144,12 +144,21 @@ impl Lower<'_> {
             Expr::Bitcast(a, to_dtype) => {
                 let (dtype, from, a, to) =
                     (self.kernel.dtype(*a), ty(a)?, of(a)?, ty_of(self.kernel, *to_dtype)?);
-                let odd = |d: DType| narrow_of(d).is_some() && d.is_float();
-                if dtype != *to_dtype && (odd(dtype) || odd(*to_dtype)) {
-                    return Err(refused(
-                        self.kernel,
-                        format!("bits of {dtype} as {to_dtype} have no op code"),
-                    ));
+                let small = |d: DType| narrow_of(d).filter(|_| d.is_float());
+                if let (true, Some(_)) = (dtype != *to_dtype, small(dtype).or(small(*to_dtype))) {
+                    let bits = match (small(dtype), from) {
+                        (Some(narrow), _) => self.emit.apply(Primitive::BitsOf(narrow), Ty::F32, &[a]),
+                        (None, Ty::U32) => a,
+                        (None, _) => self.emit.apply(Primitive::Bitcast(Ty::U32), from, &[a]),
+                    };
+                    return Ok(match (small(*to_dtype), to) {
+                        (Some(narrow), _) => self.emit.apply(Primitive::OfBits(narrow), Ty::U32, &[bits]),
+                        (None, Ty::U32) => self.wrapped(*to_dtype, bits),
+                        (None, _) => {
+                            let value = self.emit.apply(Primitive::Bitcast(to), Ty::U32, &[bits]);
+                            self.wrapped(*to_dtype, value)
+                        }
+                    });
                 }
                 let value = if from == to { a } else { self.emit.apply(Primitive::Bitcast(to), from, &[a]) };
                 self.wrapped(*to_dtype, value)
@@ -239,7 +248,7 @@ impl Lower<'_> {
             (BinaryKind::Shl, Ty::I32 | Ty::U32 | Ty::I64 | Ty::U64) => Primitive::Shl,
             (BinaryKind::Shr, Ty::I32 | Ty::U32 | Ty::I64 | Ty::U64) => Primitive::Shr,
             (kind, Ty::I64 | Ty::U64) => {
-                let message = format!("`{}` of integers of 64 bits has no op code", kind.name());
+                let message = format!("op codes have no `{}` of {}", kind.name(), ty.name());
                 return Err(
                     refused(self.kernel, message).help("add, subtract, multiply, compare and shift have")
                 );

@@ -448,6 +448,10 @@ impl Dialect<'_> {
                 format!("{name}({})", of(0))
             }
             (P::Narrow(to), _) => format!("extractBits({}, 0u, {}u)", of(0), to.bits()),
+            (P::BitsOf(Narrow::BF16), _) => format!("{}({})", self.call("f32_to_bf16"), of(0)),
+            (P::BitsOf(_), _) => format!("{}({})", self.call("f32_to_f16"), of(0)),
+            (P::OfBits(Narrow::BF16), _) => format!("bitcast<f32>({} << 16u)", of(0)),
+            (P::OfBits(_), _) => format!("{}({} & 0xffffu)", self.call("f16_to_f32"), of(0)),
             (P::Saturate(to), _) => {
                 let name = self.call(&format!("f32_to_{}", to.ty().name()));
                 match to {
