@@ -382,7 +382,8 @@ pub struct RunArgs {
     /// What to run on. The reference target interprets every graph, slowly. The CPU target makes machine code, for x86-64 processors
     /// with AVX-512 or AVX2, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
     /// convolutions and windows in f16, bf16, f32, f64, bool and integers of 8 to 64 bits, and of loops and branches around them. What has no machine code is left to the evaluator of
-    /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
+    /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why. The wgpu target makes shaders
+    /// of the same kernels, in the same dtypes but f64, for a GPU or a software device (`lawson devices`).
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
     #[command(flatten)]

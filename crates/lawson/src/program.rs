@@ -100,8 +100,8 @@ pub enum Target {
     /// to the reference interpreter or the evaluator: [`Program::operators`] says how much, and the plan why.
     #[default]
     Cpu,
-    /// Shaders for a device that `wgpu` finds (feature `wgpu`). Kernels of f32, integers of 32 bits and bool run there, also with indices of
-    /// 64 bits; what does not is left to the host, with transfers as steps of the plan.
+    /// Shaders for a device that `wgpu` finds (feature `wgpu`). Kernels of f16, bf16, f32, bool and integers of 8 to 64 bits run there, those of 64 bits
+    /// but for division and powers; what does not is left to the host, with transfers as steps of the plan: [`Program::operators`] says how much.
     #[cfg(feature = "wgpu")]
     Wgpu,
 }
