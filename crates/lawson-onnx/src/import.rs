@@ -20,7 +20,10 @@ use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The most nodes that an import goes through, bodies and inlined functions included.
+/// The most nodes that an import goes through, iterations that are written out and inlined functions included: so many for each
+/// node of the file, so that a small file cannot ask for much; some more are granted to any model, and no model gets more than the last.
+const NODES_FOR_EACH: usize = 256;
+const NODES_FOR_ANY: usize = 30_000;
 const MAX_NODES: usize = 2_000_000;
 
 /// The most bodies and function calls inside one another.
@@ -110,7 +113,9 @@ pub(crate) fn import(
     survey::check(graph, opsets, &functions)?;
     let shared = Shared {
         external: RefCell::new(External::new(options.folder.as_deref())),
-        nodes_left: Cell::new(MAX_NODES),
+        nodes_left: Cell::new(
+            survey::nodes_of(proto).saturating_mul(NODES_FOR_EACH).clamp(NODES_FOR_ANY, MAX_NODES),
+        ),
         asked: RefCell::default(),
     };
     let model = Model { opsets, functions: &functions, shared: &shared };
@@ -201,7 +206,11 @@ pub(crate) fn node(
     depth: usize,
 ) -> Result<()> {
     let Some(left) = model.shared.nodes_left.get().checked_sub(1) else {
-        return Err(Error::new(Code::Budget, format!("the model has more than {MAX_NODES} nodes")));
+        return Err(Error::new(
+            Code::Budget,
+            "the model's functions and loops write out to far more nodes than the file has",
+        )
+        .help("inline its functions or leave its loops to run before it is imported"));
     };
     model.shared.nodes_left.set(left);
     let results = results(model, b, scope, node, depth)?;
@@ -244,10 +253,10 @@ fn results(
         return Err(Error::internal(format!("`{name}` was found by the survey, but not by the import")));
     };
     let mut cx = NodeCx::new(b, scope, model, node, version, depth);
-    if let Some(items) = dims::fold(&cx)? {
+    if let Some(items) = dims::fold(&cx, build)? {
         return Ok(items);
     }
-    let folded = match fold::constants(&mut cx, build) {
+    let folded = match fold::constants(&cx, build) {
         Some(items) if !cx.has_known() => return Ok(items),
         folded => folded,
     };

@@ -5,6 +5,7 @@
 //! follows from all that is proven in `prove.rs`.
 
 use super::expr::{Atom, Dim, Symbol, Term, gcd};
+use super::sample::Points;
 use crate::error::{Code, Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,6 +44,7 @@ pub struct Facts {
     pub(super) equal: Vec<(Symbol, Dim)>,
     pub(super) nonnegative: Vec<Dim>,
     pub(super) multiples: Vec<(Dim, i64)>,
+    pub(super) points: Points,
 }
 
 /// What is known of one symbol: its interval, and `symbol % modulus == residue`.
@@ -131,6 +133,7 @@ impl Facts {
         }
         if self.take_in(&fact, gap).is_some() {
             self.written.push(fact);
+            self.points = Points::default();
             return Ok(());
         }
         // Half of a contradiction may have been taken in; what follows from the facts before is built afresh.
