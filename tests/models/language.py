@@ -85,7 +85,7 @@ encoder("fnet", "FNetConfig", "FNetForMaskedLM", mask=False)
 encoder("xlm_roberta", "XLMRobertaConfig", "XLMRobertaForTokenClassification", pad_token_id=1)
 encoder("modernbert", "ModernBertConfig", "ModernBertForMaskedLM", pad_token_id=0, cls_token_id=1, sep_token_id=2, local_attention=4)
 encoder("esm", "EsmConfig", "EsmForMaskedLM", pad_token_id=1, mask_token_id=2, position_embedding_type="rotary")
-encoder("canine_like_ibert", "IBertConfig", "IBertForMaskedLM", pad_token_id=1)
+encoder("ibert", "IBertConfig", "IBertForMaskedLM", pad_token_id=1)
 
 decoder("gpt2", "GPT2Config", "GPT2LMHeadModel", listed=True, base={}, vocab_size=WORDS, n_embd=32, n_layer=2, n_head=2, n_positions=64)
 decoder("llama", "LlamaConfig", "LlamaForCausalLM", listed=True)
@@ -398,7 +398,7 @@ def speecht5():
 def patchtst():
     config = tf.PatchTSTConfig(
         num_input_channels=3, context_length=32, patch_length=8, patch_stride=8, prediction_length=6, d_model=16, num_hidden_layers=2,
-        num_attention_heads=2, ffn_dim=32, distribution_output=None, loss="mse",
+        num_attention_heads=2, ffn_dim=32, loss="mse",
     )
     return Case(
         tf.PatchTSTForPrediction(config).eval(),
@@ -479,21 +479,6 @@ def blip():
         inputs=lambda batch, seq: {"input_ids": words(batch, seq), "pixel_values": torch.randn(batch, 3, 32, 32), "attention_mask": masked(batch, seq)},
         dims={"batch": (2, 1, 3), "seq": (10, 6, 12)},
         axes={"input_ids": {0: "batch", 1: "seq"}, "pixel_values": {0: "batch"}, "attention_mask": {0: "batch", 1: "seq"}},
-        pick=first,
-    )
-
-
-@family("vilt")
-def vilt():
-    config = tf.ViltConfig(**{**ENCODER, "max_position_embeddings": 16}, image_size=32, patch_size=8)
-    return Case(
-        tf.ViltModel(config).eval(),
-        inputs=lambda batch: {
-            "input_ids": words(batch, 10), "attention_mask": masked(batch, 10), "token_type_ids": torch.zeros(batch, 10, dtype=torch.int64),
-            "pixel_values": torch.randn(batch, 3, 32, 32), "pixel_mask": torch.ones(batch, 32, 32, dtype=torch.int64),
-        },
-        dims={"batch": (2, 1)},
-        axes={n: {0: "batch"} for n in ["input_ids", "attention_mask", "token_type_ids", "pixel_values", "pixel_mask"]},
         pick=first,
     )
 

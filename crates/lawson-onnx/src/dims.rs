@@ -36,9 +36,8 @@ pub(crate) fn fold(cx: &NodeCx<'_, '_>, build: Build) -> Result<Option<Vec<Item>
 fn moved(cx: &NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
     let moves: fn(usize) -> bool = match cx.op() {
         "Transpose" | "Flatten" | "Tile" | "Expand" | "Identity" | "Split" | "Slice" | "Gather"
-        | "GatherElements" | "GatherND" | "Compress" | "Reshape" | "Squeeze" | "Unsqueeze" | "ReverseSequence" => {
-            |i| i == 0
-        }
+        | "GatherElements" | "GatherND" | "Compress" | "Reshape" | "Squeeze" | "Unsqueeze"
+        | "ReverseSequence" => |i| i == 0,
         "ScatterElements" | "ScatterND" | "Scatter" | "Pad" => |i| i == 0 || i == 2,
         "Concat" => |_| true,
         _ => return None,

@@ -15,7 +15,7 @@ use crate::special::Special;
 use crate::survey::{self, node_name};
 use crate::tensor::{host_tensor, sparse_tensor};
 use crate::types::Names;
-use crate::{ImportOptions, dims, fold, function, types};
+use crate::{ImportOptions, dims, fold, function, same, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -256,15 +256,23 @@ fn results(
     if let Some(items) = dims::fold(&cx, build)? {
         return Ok(items);
     }
+    let key = same::key(&cx);
+    if let Some(items) = key.as_ref().and_then(|k| cx.scope.computed(k)) {
+        return Ok(items);
+    }
     let folded = match fold::constants(&cx, build) {
         Some(items) if !cx.has_known() => return Ok(items),
         folded => folded,
     };
     let items = build(&mut cx)?;
     cx.finish()?;
-    Ok(match folded {
+    let items: Vec<Item> = match folded {
         // What follows from elements that are known is known too, and computed all the same when the model runs.
         Some(folded) => items.into_iter().zip(folded).map(|(built, known)| built.known_as(known)).collect(),
         None => items,
-    })
+    };
+    if let Some(key) = key {
+        scope.remember(key, items.clone());
+    }
+    Ok(items)
 }

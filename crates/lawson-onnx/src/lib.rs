@@ -31,6 +31,7 @@ mod item;
 mod node;
 mod op;
 pub mod proto;
+mod same;
 mod scope;
 mod special;
 mod survey;

@@ -7,7 +7,9 @@
 mod model;
 
 use lawson_graph::{DType, HostTensor};
-use lawson_onnx::proto::{FunctionProto, ModelProto, OperatorSetIdProto, SparseTensorProto, TensorProto};
+use lawson_onnx::proto::{
+    FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, SparseTensorProto, TensorProto,
+};
 use lawson_onnx::{ImportOptions, from_bytes};
 use model::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -65,13 +67,10 @@ fn results_that_are_huge_are_not_computed_when_a_model_is_read() {
     let scalar = |v: i64| HostTensor::scalar(v);
     let v = |i: &[i64]| host(&[i.len()], i);
     let huge = v(&[1 << 20, 1 << 20]);
-    let cases: Vec<(&str, Vec<(&str, HostTensor)>, Vec<lawson_onnx::proto::NodeProto>)> = vec![
+    type Case = (&'static str, Vec<(&'static str, HostTensor)>, Vec<NodeProto>);
+    let cases: Vec<Case> = vec![
         ("ConstantOfShape", vec![("s", huge.clone())], vec![node("ConstantOfShape", "s", "y")]),
-        (
-            "Expand",
-            vec![("c", host(&[1], &[2f32])), ("s", huge.clone())],
-            vec![node("Expand", "c s", "y")],
-        ),
+        ("Expand", vec![("c", host(&[1], &[2f32])), ("s", huge.clone())], vec![node("Expand", "c s", "y")]),
         (
             "Tile",
             vec![("c", host(&[2, 2], &[2f32; 4])), ("s", v(&[1 << 30, 1 << 30]))],
@@ -108,12 +107,16 @@ fn results_that_are_huge_are_not_computed_when_a_model_is_read() {
                 node("ReduceSum", "d", "y"),
             ],
         ),
-        ("Shape of something huge", vec![("s", huge)], vec![
-            node("ConstantOfShape", "s", "a"),
-            node("Shape", "a", "b"),
-            node("ConstantOfShape", "b", "c"),
-            node("NonZero", "c", "y"),
-        ]),
+        (
+            "Shape of something huge",
+            vec![("s", huge)],
+            vec![
+                node("ConstantOfShape", "s", "a"),
+                node("Shape", "a", "b"),
+                node("ConstantOfShape", "b", "c"),
+                node("NonZero", "c", "y"),
+            ],
+        ),
     ];
     for (what, constants, nodes) in cases {
         bounded(what, &model(18, graph(vec![], &constants, nodes, "y")));
@@ -132,11 +135,16 @@ fn doubling_again_and_again_does_not_grow() {
         nodes.push(node("Mul", &format!("x{i} x{i}"), &format!("x{}", i + 1)));
     }
     nodes.push(node("ConstantOfShape", "x60", "y"));
-    let g = graph(vec![input("x", DType::F32, &["N", "M", "K"])], &[], {
-        let mut all = vec![node("Shape", "x", "n")];
-        all.append(&mut nodes);
-        all
-    }, "y");
+    let g = graph(
+        vec![input("x", DType::F32, &["N", "M", "K"])],
+        &[],
+        {
+            let mut all = vec![node("Shape", "x", "n")];
+            all.append(&mut nodes);
+            all
+        },
+        "y",
+    );
     bounded("powers of dimensions", &model(18, g));
 }
 
@@ -164,10 +172,12 @@ fn tensors_that_claim_what_the_file_does_not_have_take_nothing() {
 
 #[test]
 fn functions_that_call_each_other_twice_are_refused_before_they_fill_memory() {
-    let import = || vec![
-        OperatorSetIdProto { domain: None, version: Some(18) },
-        OperatorSetIdProto { domain: Some("own".into()), version: Some(1) },
-    ];
+    let import = || {
+        vec![
+            OperatorSetIdProto { domain: None, version: Some(18) },
+            OperatorSetIdProto { domain: Some("own".into()), version: Some(1) },
+        ]
+    };
     let call = |name: &str, from: &str, to: &str| {
         let mut n = node(name, from, to);
         n.domain = Some("own".into());

@@ -24,7 +24,8 @@ pub fn all_in_place(kernel: &Kernel) -> Vec<(usize, usize)> {
     for (written, y) in arguments.iter().enumerate() {
         // That each element is stored once is asked last, because it takes longest, and once for all inputs.
         let reads = |(_, x): &(usize, &BufferId)| reads_where_it_writes(kernel, **x, *y);
-        let candidates: Vec<usize> = arguments.iter().enumerate().filter(reads).map(|(read, _)| read).collect();
+        let candidates: Vec<usize> =
+            arguments.iter().enumerate().filter(reads).map(|(read, _)| read).collect();
         if !candidates.is_empty() && stores_once(kernel, *y) {
             found.extend(candidates.into_iter().map(|read| (read, written)));
         }

@@ -168,9 +168,8 @@ impl Scope<'_> {
         for dim in sides.chain(values) {
             dim.visit_quotients(&mut |a, b| divided.extend(b.as_const().filter(|k| *k > 0).map(|k| (a, k))));
         }
-        let helps = |s: &Symbol, d: i64| {
-            divided.iter().any(|(a, k)| (k % d == 0 || d % k == 0) && a.mentions(s))
-        };
+        let helps =
+            |s: &Symbol, d: i64| divided.iter().any(|(a, k)| (k % d == 0 || d % k == 0) && a.mentions(s));
         let pairs = parameters.flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
         let pairs = pairs.filter(|(s, d)| helps(s, *d));
         let mut tries =

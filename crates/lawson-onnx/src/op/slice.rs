@@ -108,6 +108,7 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         None => equal_parts(cx, &shape[axis], count.unwrap_or(cx.node.output.len() as i64))?,
     };
     let total: Dim = sizes.iter().cloned().sum();
+    cx.assume_equal(&total, &shape[axis])?;
     if !cx.b.facts().equal(&total, &shape[axis]) {
         return Err(
             cx.wrong(format!("the parts of a split are {total} long together, the axis is {}", shape[axis]))
