@@ -174,8 +174,10 @@ def detect(net, side=64):
         for layer in heads:
             nn.init.kaiming_normal_(layer.weight)
         for name, p in net.named_parameters():
-            last = any(part in name for part in ("cls_logits", "cls_score", "bbox_pred", "bbox_reg", "module_list"))
-            if "backbone" not in name and last and name.endswith("weight"):
+            own = "backbone" not in name and name.endswith("weight")
+            if own and any(part in name for part in ("bbox_pred", "bbox_reg")):
+                p.mul_(0.1)
+            elif own and any(part in name for part in ("cls_logits", "cls_score", "module_list")):
                 p.mul_(0.3)
     return Case(
         Detector(net.eval()),

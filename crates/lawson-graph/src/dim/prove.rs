@@ -223,7 +223,8 @@ impl Facts {
         if self.interval(dim, depth).0.is_some_and(|lo| lo >= 0) || self.nonnegative_when_shifted(dim) {
             return true;
         }
-        if depth == 0 {
+        // Most goals that a search comes by are false.
+        if depth == 0 || self.refutes_nonnegative(dim) {
             return false;
         }
         for t in dim.terms() {
