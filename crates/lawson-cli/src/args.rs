@@ -246,7 +246,8 @@ pub struct InputArgs {
     /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
     #[arg(long, value_name = "COUNT")]
     pub max_steps: Option<u64>,
-    /// How many bytes of values may be alive at once on the reference target, and inputs be made of; 8 for a float and 16 for an integer [default: 2147483648].
+    /// How many bytes of values may be alive at once, and inputs be made of; on the reference target a float takes 8 and an integer 16 [default: 2147483648 there; on
+    /// the CPU target what the system has left].
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
 }
@@ -327,11 +328,11 @@ pub struct RunArgs {
     /// Compute in f64 with a bound of the error of each element, and print both.
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
-    /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
+    /// What to run on. The reference target interprets every graph, slowly. The CPU target makes machine code, for x86-64 processors
     /// with AVX-512 or AVX2, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
     /// convolutions and windows in f16, bf16, f32, f64, bool and integers of 8 to 64 bits, and of loops and branches around them. What has no machine code is left to the evaluator of
     /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
-    #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
     /// How many threads run it on the CPU target [default: one for each processor].
     #[arg(long, value_name = "COUNT")]

@@ -88,12 +88,11 @@ impl CompileTimes {
 #[non_exhaustive]
 pub enum Target {
     /// The reference interpreter: every operator, no speed.
-    #[default]
     Reference,
     /// Machine code for this processor: an x86-64 with AVX-512 or AVX2, under Unix; elsewhere all kernels are left to the portable
-    /// evaluator ([`Program::isa`] says which). It takes elementwise operators, views, reductions, contractions, convolutions and
-    /// windows in f32, and control flow around them. What has no kernel, or a kernel that has no code, is left
+    /// evaluator ([`Program::isa`] says which). What has no kernel, or a kernel that has no code, is left
     /// to the reference interpreter or the evaluator: [`Program::operators`] says how much, and the plan why.
+    #[default]
     Cpu,
 }
 

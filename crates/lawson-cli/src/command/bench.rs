@@ -10,7 +10,7 @@ use crate::report::{Outcome, Reporter};
 use crate::{input, load};
 use lawson::graph::{Bindings, Cost, Graph};
 use lawson::kernel::{Plan, PlanBuffer};
-use lawson::{Code, CompileOptions, CompileTimes, Error, Limits, Program, Result, Session, Team, Value};
+use lawson::{Code, CompileOptions, CompileTimes, Error, Program, Result, Session, Team, Value};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -50,7 +50,6 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         inputs.inputs.push("random".to_string());
     }
     let (values, bindings) = input::values(&loaded, &inputs, inputs.seed)?;
-    let limits = input::options(&inputs);
     let flops = flops(&loaded.graph, &bindings);
     let name = loaded.graph.name().to_string();
     let target = match args.target {
@@ -69,7 +68,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     for n in 0..teams.len().max(1) {
         let program = teams.get(n).map_or_else(|| program.clone(), |t| program.with_team(t.clone()));
         let mut session = program.session();
-        session.set_limits(Limits { max_steps: limits.max_steps, max_bytes: limits.max_bytes });
+        session.set_limits(input::limits(&inputs));
         let start = Instant::now();
         let results = session.run_values(&values)?;
         let first = start.elapsed().as_secs_f64();

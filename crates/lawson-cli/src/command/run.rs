@@ -7,7 +7,7 @@ use crate::report::{Outcome, Reporter};
 use crate::{input, load, output};
 use lawson::graph::{Bindings, interp};
 use lawson::kernel::Operators;
-use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Team};
+use lawson::{Code, CompileOptions, Error, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
 use std::time::Instant;
@@ -29,7 +29,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let program = Program::compile(loaded.graph, &compile_options(args)?)?;
     let compile = start.elapsed();
     let mut session = program.session();
-    session.set_limits(Limits { max_steps: options.max_steps, max_bytes: options.max_bytes });
+    session.set_limits(input::limits(&args.input));
     let start = Instant::now();
     let results = match args.repeat {
         None => session.run_values(&values)?,

@@ -7,9 +7,10 @@
 
 use super::{Isa, Ran};
 use crate::program::CompileTimes;
+use crate::session::Budget;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_cpu::executable::{self, Executable, Instance};
-use lawson_cpu::memory::Memory;
+use lawson_cpu::memory::{self, Memory};
 use lawson_cpu::team::Team;
 use lawson_graph::{
     Bindings, Code, DType, Def, Error, Graph, GraphParts, HostTensor, Place, Result, Side, TensorType, Value,
@@ -181,9 +182,9 @@ impl CpuProgram {
         session: &mut Option<CpuSession>,
         inputs: &[Value],
         rounds: usize,
-        options: &interp::Options,
+        budget: &Budget,
     ) -> Result<Vec<Vec<f64>>> {
-        let session = self.fit_all(session, inputs)?;
+        let session = self.fit_all(session, inputs, budget)?;
         let mut outputs = Vec::new();
         for size in &session.outputs {
             let bytes = size.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0);
@@ -194,7 +195,7 @@ impl CpuProgram {
         for _ in 0..rounds {
             let mut seconds = vec![0.0; self.plan().steps.len()];
             let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
-            session.instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, options)?;
+            session.instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, &budget.options)?;
             all.push(seconds);
         }
         Ok(all)
@@ -213,6 +214,7 @@ impl CpuProgram {
         &self,
         session: &'s mut Option<CpuSession>,
         inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
+        budget: &Budget,
     ) -> Result<&'s mut CpuSession> {
         let fits = |s: &CpuSession| {
             s.inputs.len() == inputs.len()
@@ -221,7 +223,7 @@ impl CpuProgram {
         if !session.as_ref().is_some_and(fits) {
             let bindings = interp::bind_sizes(&self.signature.inputs, inputs.clone())?;
             let inputs = inputs.map(|(d, n)| (d, n.to_vec())).collect();
-            *session = Some(self.session(inputs, bindings)?);
+            *session = Some(self.session(inputs, bindings, budget)?);
         }
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
     }
@@ -231,10 +233,11 @@ impl CpuProgram {
         &self,
         session: &'s mut Option<CpuSession>,
         inputs: &[Value],
+        budget: &Budget,
     ) -> Result<&'s mut CpuSession> {
         let bindings = interp::bind(&self.signature.inputs, inputs)?;
         if !session.as_ref().is_some_and(|s| s.bindings.iter().eq(bindings.iter())) {
-            *session = Some(self.session(Vec::new(), bindings)?);
+            *session = Some(self.session(Vec::new(), bindings, budget)?);
         }
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
     }
@@ -244,6 +247,7 @@ impl CpuProgram {
         &self,
         session: &'s mut Option<CpuSession>,
         inputs: &[Value],
+        budget: &Budget,
     ) -> Result<&'s mut CpuSession> {
         let session = if self.signature.plain {
             let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
@@ -251,9 +255,9 @@ impl CpuProgram {
                 let wrong = || Error::new(Code::InputType, "the input is not a tensor");
                 tensors.push(v.as_tensor().ok_or_else(|| wrong().at(self.signature.place(n)))?);
             }
-            self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?
+            self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())), budget)?
         } else {
-            self.fit_values(session, inputs)?
+            self.fit_values(session, inputs, budget)?
         };
         for (n, v) in inputs.iter().enumerate().filter(|(_, v)| !has_bytes(v)) {
             session.instance.set_value(n, v.clone());
@@ -261,13 +265,24 @@ impl CpuProgram {
         Ok(session)
     }
 
-    fn session(&self, inputs: Vec<(DType, Vec<usize>)>, bindings: Bindings) -> Result<CpuSession> {
+    fn session(
+        &self,
+        inputs: Vec<(DType, Vec<usize>)>,
+        bindings: Bindings,
+        budget: &Budget,
+    ) -> Result<CpuSession> {
         let mut outputs = Vec::new();
         for (_, ty) in &self.signature.outputs {
             outputs.push(match ty {
                 Some(ty) => Some((ty.dtype, bindings.eval_shape(&ty.shape)?)),
                 None => None,
             });
+        }
+        let bytes = self.executable.bytes(&bindings, &self.team)?;
+        if let Some(limit) = budget.max_bytes.or_else(memory::available).filter(|limit| bytes > *limit) {
+            let message = format!("a run of these sizes takes {bytes} bytes, of {limit}");
+            let help = "raise `max_bytes`, or give smaller inputs";
+            return Err(Error::new(Code::Budget, message).help(help));
         }
         let instance = self.executable.instance(&bindings, &self.team)?;
         Ok(CpuSession { inputs, bindings, outputs, instance })
@@ -278,9 +293,9 @@ impl CpuProgram {
         session: &mut Option<CpuSession>,
         inputs: &[Value],
         times: Times<'_>,
-        options: &interp::Options,
+        budget: &Budget,
     ) -> Result<Vec<Value>> {
-        let session = self.fit_all(session, inputs)?;
+        let session = self.fit_all(session, inputs, budget)?;
         let size = |o: &Option<(DType, Vec<usize>)>| {
             o.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0)
         };
@@ -289,8 +304,10 @@ impl CpuProgram {
         let given = inputs.iter().map(bytes_of);
         let taken = results.iter_mut().map(Vec::as_mut_slice);
         match times {
-            Times { times: 1, .. } => session.instance.run(given, taken, options)?,
-            Times { times, feeds } => session.instance.run_loop(given, taken, times, feeds, options)?,
+            Times { times: 1, .. } => session.instance.run(given, taken, &budget.options)?,
+            Times { times, feeds } => {
+                session.instance.run_loop(given, taken, times, feeds, &budget.options)?
+            }
         }
         let mut values = Vec::with_capacity(results.len());
         for (n, bytes) in results.into_iter().enumerate() {
@@ -312,7 +329,7 @@ impl CpuProgram {
         inputs: &[TensorView<'_>],
         outputs: &mut [TensorViewMut<'_>],
         times: Times<'_>,
-        options: &interp::Options,
+        budget: &Budget,
     ) -> Result<Ran> {
         let contiguous = self.signature.plain
             && inputs.iter().all(|v| v.contiguous().is_some())
@@ -320,7 +337,7 @@ impl CpuProgram {
         if !contiguous {
             return Ok(Ran::No);
         }
-        let session = self.fit(session, inputs.iter().map(|v| (v.dtype(), v.sizes())))?;
+        let session = self.fit(session, inputs.iter().map(|v| (v.dtype(), v.sizes())), budget)?;
         if session.instance.is_fallible() || session.outputs.iter().any(Option::is_none) {
             return Ok(Ran::No);
         }
@@ -332,8 +349,10 @@ impl CpuProgram {
         let given = inputs.iter().filter_map(TensorView::contiguous);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
         match times {
-            Times { times: 1, .. } => session.instance.run(given, taken, options)?,
-            Times { times, feeds } => session.instance.run_loop(given, taken, times, feeds, options)?,
+            Times { times: 1, .. } => session.instance.run(given, taken, &budget.options)?,
+            Times { times, feeds } => {
+                session.instance.run_loop(given, taken, times, feeds, &budget.options)?
+            }
         }
         Ok(Ran::Yes)
     }
