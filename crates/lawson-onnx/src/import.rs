@@ -178,7 +178,9 @@ pub(crate) fn nodes(
         scope.define(tensor.name.as_deref().unwrap_or_default(), Item::Constant(constant))?;
     }
     for node in &graph.node {
-        self::node(model, b, scope, node, depth).map_err(|e| e.at(place(graph.name.as_deref(), node)))?;
+        self::node(model, b, scope, node, depth).map_err(|e| {
+            used_too_early(scope, graph, node).unwrap_or(e).at(place(graph.name.as_deref(), node))
+        })?;
     }
     let output = |name: &str| {
         scope
@@ -186,6 +188,17 @@ pub(crate) fn nodes(
             .ok_or_else(|| Error::new(Code::OnnxModel, format!("nothing defines the output `{name}`")))
     };
     graph.output.iter().map(|o| output(o.name.as_deref().unwrap_or_default())).collect()
+}
+
+/// That a node uses what a later one defines, if it does.
+fn used_too_early(scope: &Scope<'_>, graph: &GraphProto, node: &NodeProto) -> Option<Error> {
+    let unknown = |name: &&String| !name.is_empty() && scope.find(name).is_none();
+    let name = node.input.iter().find(unknown)?;
+    let later = graph.node.iter().find(|n| n.output.contains(name))?;
+    let message = format!("`{name}` is used before node `{}` defines it", node_name(later));
+    Some(Error::new(Code::OnnxModel, message).help(
+        "the nodes are out of order, which a topological sort mends, or need each other in a circle, which nothing computes",
+    ))
 }
 
 /// The place of a node, for errors.

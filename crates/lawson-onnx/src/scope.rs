@@ -42,7 +42,8 @@ impl<'a> Scope<'a> {
     /// Gives a name its meaning; every name is defined once.
     pub(crate) fn define(&mut self, name: &str, item: Item) -> Result<()> {
         if self.items.insert(name.to_string(), item).is_some() {
-            return Err(Error::new(Code::OnnxModel, format!("the value `{name}` is defined twice")));
+            return Err(Error::new(Code::OnnxModel, format!("the value `{name}` is defined twice"))
+                .help("every name of a model is that of one input, constant or result; rename one of them"));
         }
         Ok(())
     }
