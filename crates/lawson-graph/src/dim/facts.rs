@@ -259,7 +259,15 @@ impl Facts {
             for (_, other) in &mut self.equal {
                 *other = other.substitute(&|s| (*s == symbol).then(|| value.clone()));
             }
-            self.equal.push((symbol, value.clone()));
+            self.equal.push((symbol.clone(), value.clone()));
+            // What was known of others beside the symbol is now known of them beside the expression.
+            for gap in std::mem::take(&mut self.nonnegative) {
+                if gap.mentions(&symbol) {
+                    self.add_nonnegative(gap)?;
+                } else {
+                    self.nonnegative.push(gap);
+                }
+            }
             // What was known of the symbol is now known of the expression.
             self.add_nonnegative(value.clone() - known.lo)?;
             if let Some(hi) = known.hi {
@@ -380,6 +388,16 @@ mod tests {
         assert!(f.equal(&d("N + 2"), &d("2*M + 2")));
         assert!(f.equal(&d("N / 2"), &d("M")));
         assert!(!f.equal(&d("N"), &d("M")));
+    }
+
+    #[test]
+    fn an_equality_says_something_of_what_was_compared_before() {
+        let f = facts(&[("n", Relation::Le, "N"), ("n", Relation::Eq, "2")]);
+        assert!(f.is_nonnegative(&d("N - 2")));
+        assert!(f.is_nonnegative(&d("N - n")));
+        assert!(!f.is_nonnegative(&d("N - 3")));
+        let f = facts(&[("n", Relation::Lt, "N + M"), ("n", Relation::Eq, "3*K")]);
+        assert!(f.is_positive(&d("N + M - 3*K")));
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn operators_that_move_elements_move_dimensions() {
 
 #[test]
 fn the_least_and_the_greatest_of_dimensions_are_dimensions() {
-    for (op, expected) in [("ReduceMin", "f32[min(N, 7)]"), ("ReduceMax", "f32[max(N, 7)]")] {
+    for (op, expected) in [("ReduceMin", "f32[min(7,N)]"), ("ReduceMax", "f32[max(7,N)]")] {
         let nodes = vec![
             node("Shape", "x", "s"),
             node("Concat", "s seven", "both").int("axis", 0),
@@ -226,7 +226,7 @@ fn the_least_and_the_greatest_of_dimensions_are_dimensions() {
         let g = graph(vec![input("x", DType::F32, &["N"])], &[("seven", host(&[1], &[7i64]))], nodes, "y");
         let g = import_graph(g).unwrap();
         let ty = g.ty(g.outputs()[0].value).to_string();
-        assert_eq!(ty.replace(' ', ""), expected.replace(' ', ""));
+        assert_eq!(ty.replace(' ', ""), expected);
     }
 }
 
