@@ -45,7 +45,7 @@ PEERS = {"ort": onnxruntime, "ov": openvino}
 def measured(name, folder, threads, lawson):
     if name == "lawson":
         command = [
-            lawson, "run", f"{folder}/model.onnx", "--target", "cpu", "--threads", str(threads), "--input", f"{folder}/inputs.npz", "--json",
+            lawson, "run", f"{folder}/model.onnx", "--target", "cpu", "--threads", str(threads), "--input", f"{folder}/inputs.npz", "--json", "--time",
         ]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         took = json.loads(said)["time"]

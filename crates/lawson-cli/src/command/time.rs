@@ -80,16 +80,13 @@ impl Times {
     }
 
     pub fn to_json(&self) -> Json {
-        let mut report = json!({
+        json!({
             "import_ms": milliseconds(self.import),
             "compile_ms": milliseconds(self.compile),
             "first_ms": milliseconds(self.first),
-        });
-        if !self.further.is_empty() {
-            report["median_ms"] = json!(milliseconds(self.median()));
-            report["runs"] = json!(self.further.len());
-        }
-        report
+            "median_ms": milliseconds(self.median()),
+            "runs": self.further.len(),
+        })
     }
 }
 
