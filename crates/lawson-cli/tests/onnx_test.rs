@@ -219,6 +219,17 @@ fn operators_of_onnx_runtime_give_what_it_gives() {
     assert!(report["totals"]["total"].as_u64().unwrap() >= 33);
 }
 
+/// Small networks as both exporters of PyTorch write them, with what PyTorch computes (`tests/models/small.py`).
+#[test]
+fn networks_that_pytorch_exported_give_what_pytorch_gives() {
+    let cases = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/models/small");
+    let report = Folder::new().json(&[cases.to_str().unwrap()]);
+    let wrong = |c: &&Json| c["status"] != "passed";
+    let wrong: Vec<&Json> = report["cases"].as_array().unwrap().iter().filter(wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(report["totals"]["total"].as_u64().unwrap() >= 16);
+}
+
 #[test]
 fn a_run_takes_shapes_from_the_files_that_are_given_and_compares_what_comes_out() {
     let folder = Folder::new();

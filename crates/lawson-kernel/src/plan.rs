@@ -27,7 +27,7 @@ pub use parse::WrittenPlan;
 pub use step::{Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Step};
 pub use text::PlanText;
 
-use crate::borrow::in_place;
+use crate::borrow::all_in_place;
 use crate::buffer::{BufferId, Layout, Role};
 use crate::pack::Packing;
 use crate::partition::Refusal;
@@ -136,9 +136,7 @@ impl Kernel {
 impl Plan {
     /// Adds a kernel to which this schedule has been applied; gives its number.
     pub fn add_kernel(&mut self, kernel: Kernel, schedule: Schedule) -> usize {
-        let arguments = kernel.arguments().count();
-        let pairs = (0..arguments).flat_map(|x| (0..arguments).map(move |y| (x, y)));
-        self.over.push(pairs.filter(|(x, y)| in_place(&kernel, *x, *y)).collect());
+        self.over.push(all_in_place(&kernel));
         self.kernels.push(kernel);
         self.schedules.push(schedule);
         self.unscheduled.push(None);

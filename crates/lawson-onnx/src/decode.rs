@@ -74,6 +74,10 @@ pub(crate) fn check_size(bytes: u64) -> Result<()> {
 pub(crate) fn model(bytes: Bytes) -> Result<(ModelProto, Opsets)> {
     let length = bytes.len();
     check_size(length as u64)?;
+    if length == 0 {
+        return Err(Error::new(Code::OnnxModel, "the model is empty: it has no bytes")
+            .help("a download or an export that failed may leave such a file"));
+    }
     let mut rest = bytes;
     let mut model = ModelProto::default();
     model.merge(&mut rest).map_err(|e| {

@@ -3,13 +3,17 @@
 //! In: a node at least one of whose operands is a [`DimTensor`]. Out: its results as items, or `None` where the operator is not
 //! one of shape arithmetic or the facts do not decide the result; then the dimensions become data of the graph, which is
 //! always right, but no longer known.
+//!
+//! Operators that only move elements need no code here: they are computed on numbers that stand for the elements.
 
+use crate::fold;
 use crate::item::{DimTensor, Item, MAX_KNOWN};
 use crate::node::NodeCx;
+use crate::op::Build;
 use lawson_graph::{DType, Dim, Facts, HostTensor, Result};
 
 /// The results of a node of shape arithmetic.
-pub(crate) fn fold(cx: &NodeCx<'_, '_>) -> Result<Option<Vec<Item>>> {
+pub(crate) fn fold(cx: &NodeCx<'_, '_>, build: Build) -> Result<Option<Vec<Item>>> {
     let mut operands: Vec<Option<DimTensor>> = Vec::with_capacity(cx.operands());
     let mut symbolic = false;
     for i in 0..cx.operands() {
@@ -24,7 +28,38 @@ pub(crate) fn fold(cx: &NodeCx<'_, '_>) -> Result<Option<Vec<Item>>> {
         Item::Dims(t) => t.dims.iter().all(|d| !d.is_overflow()),
         _ => true,
     });
-    Ok(result.map(|item| vec![item]))
+    Ok(result.map(|item| vec![item]).or_else(|| moved(cx, build)))
+}
+
+/// The results of a node that only moves elements. It is computed on numbers, each of which stands for one element of an
+/// operand; 0 stands for itself, because padding brings it in.
+fn moved(cx: &NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
+    let moves: fn(usize) -> bool = match cx.op() {
+        "Transpose" | "Flatten" | "Tile" | "Expand" | "Identity" | "Split" | "Slice" | "Gather"
+        | "GatherElements" | "GatherND" | "Compress" | "Reshape" | "Squeeze" | "Unsqueeze"
+        | "ReverseSequence" => |i| i == 0,
+        "ScatterElements" | "ScatterND" | "Scatter" | "Pad" => |i| i == 0 || i == 2,
+        "Concat" => |_| true,
+        _ => return None,
+    };
+    let mut elements = vec![Dim::ZERO];
+    let results = fold::with(cx, build, |i, item| {
+        if !moves(i) {
+            return item.constant().cloned();
+        }
+        // Numbers stand for integers; whatever else is moved is not shape arithmetic.
+        let t = item.dims().filter(|_| !matches!(item, Item::Constant(c) if c.dtype() != DType::I64))?;
+        let numbers: Vec<i64> = (elements.len() as i64..).take(t.dims.len()).collect();
+        elements.extend(t.dims);
+        HostTensor::from_slice(&t.sizes, &numbers).ok()
+    })?;
+    let meant = |item: Item| {
+        let t = item.constant()?;
+        let element = |i| elements.get(usize::try_from(t.int_at(i)).ok()?).cloned();
+        let dims = (0..t.len()).map(element).collect::<Option<_>>()?;
+        Some(DimTensor { sizes: t.sizes().to_vec(), dims }.into())
+    };
+    results.into_iter().map(meant).collect()
 }
 
 fn result(cx: &NodeCx<'_, '_>, operands: &[Option<DimTensor>]) -> Result<Option<Item>> {
@@ -78,8 +113,16 @@ fn result(cx: &NodeCx<'_, '_>, operands: &[Option<DimTensor>]) -> Result<Option<
         "Expand" => expanded(operand(0), operand(1)),
         "ReduceProd" => reduced(cx, operand(0), |dims| dims.iter().cloned().product())?,
         "ReduceSum" => reduced(cx, operand(0), |dims| dims.iter().cloned().sum())?,
+        "ReduceMin" => reduced(cx, operand(0), |dims| extreme(facts, dims, Dim::min))?,
+        "ReduceMax" => reduced(cx, operand(0), |dims| extreme(facts, dims, Dim::max))?,
         _ => None,
     })
+}
+
+/// The least or the greatest of all; 0 of none, which no model asks for.
+fn extreme(facts: &Facts, dims: &[Dim], join: fn(&Dim, &Dim) -> Dim) -> Dim {
+    let joined = dims.iter().cloned().reduce(|a, b| join(&a, &b));
+    facts.simplify(&joined.unwrap_or(Dim::ZERO))
 }
 
 fn map(t: &DimTensor, f: impl Fn(&Dim) -> Dim) -> DimTensor {

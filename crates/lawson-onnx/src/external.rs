@@ -57,8 +57,8 @@ impl External {
             Some(bytes) => bytes,
             None => {
                 let bytes =
-                    std::fs::read(&path).map_err(|e| io_error("read the external data", &path, &e))?;
-                self.read.entry(path).or_insert(bytes.into())
+                    crate::map::file(&path).map_err(|e| io_error("read the external data", &path, &e))?;
+                self.read.entry(path).or_insert(bytes)
             }
         };
         match offset.checked_add(length).filter(|end| *end <= bytes.len()) {

@@ -7,7 +7,7 @@ use crate::item::{Item, MAX_KNOWN};
 use crate::node::NodeCx;
 use crate::op::Build;
 use crate::scope::Scope;
-use lawson_graph::{Builder, interp};
+use lawson_graph::{Builder, HostTensor, interp};
 
 /// The most steps of the interpreter for one node: some hundredths of a second.
 const MAX_STEPS: u64 = 20_000;
@@ -16,24 +16,32 @@ const MAX_STEPS: u64 = 20_000;
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The node's results as constants; `None` if the node must be built, which also gives any error its place.
-pub(crate) fn constants(cx: &mut NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
-    let names = || cx.node.input.iter().filter(|n| !n.is_empty());
+pub(crate) fn constants(cx: &NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
+    with(cx, build, |_, item| item.constant().cloned())
+}
+
+/// The node's results as constants, where `operand` gives a tensor for each operand, by number and by what it is.
+pub(crate) fn with(
+    cx: &NodeCx<'_, '_>,
+    build: Build,
+    mut operand: impl FnMut(usize, &Item) -> Option<HostTensor>,
+) -> Option<Vec<Item>> {
+    let names = || cx.node.input.iter().enumerate().filter(|(_, n)| !n.is_empty());
     let has_body = cx.node.attribute.iter().any(|a| a.g.is_some());
     if has_body || names().next().is_none() {
         return None;
     }
     let mut elements = 0usize;
     let mut scope = Scope::default();
-    for name in names() {
-        let item = cx.scope.find(name)?;
-        let constant = item.constant()?;
+    for (i, name) in names() {
+        let constant = operand(i, &cx.scope.find(name)?)?;
         elements += constant.len();
         if elements > MAX_KNOWN {
             return None;
         }
         // An operand may be used twice.
         if scope.find(name).is_none() {
-            scope.define(name, Item::Constant(constant.clone())).ok()?;
+            scope.define(name, Item::Constant(constant)).ok()?;
         }
     }
     let mut b = Builder::new("fold");

@@ -15,12 +15,15 @@ use crate::special::Special;
 use crate::survey::{self, node_name};
 use crate::tensor::{host_tensor, sparse_tensor};
 use crate::types::Names;
-use crate::{ImportOptions, dims, fold, function, types};
+use crate::{ImportOptions, dims, fold, function, same, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The most nodes that an import goes through, bodies and inlined functions included.
+/// The most nodes that an import goes through, iterations that are written out and inlined functions included: so many for each
+/// node of the file, so that a small file cannot ask for much; some more are granted to any model, and no model gets more than the last.
+const NODES_FOR_EACH: usize = 256;
+const NODES_FOR_ANY: usize = 30_000;
 const MAX_NODES: usize = 2_000_000;
 
 /// The most bodies and function calls inside one another.
@@ -110,7 +113,9 @@ pub(crate) fn import(
     survey::check(graph, opsets, &functions)?;
     let shared = Shared {
         external: RefCell::new(External::new(options.folder.as_deref())),
-        nodes_left: Cell::new(MAX_NODES),
+        nodes_left: Cell::new(
+            survey::nodes_of(proto).saturating_mul(NODES_FOR_EACH).clamp(NODES_FOR_ANY, MAX_NODES),
+        ),
         asked: RefCell::default(),
     };
     let model = Model { opsets, functions: &functions, shared: &shared };
@@ -173,7 +178,9 @@ pub(crate) fn nodes(
         scope.define(tensor.name.as_deref().unwrap_or_default(), Item::Constant(constant))?;
     }
     for node in &graph.node {
-        self::node(model, b, scope, node, depth).map_err(|e| e.at(place(graph.name.as_deref(), node)))?;
+        self::node(model, b, scope, node, depth).map_err(|e| {
+            used_too_early(scope, graph, node).unwrap_or(e).at(place(graph.name.as_deref(), node))
+        })?;
     }
     let output = |name: &str| {
         scope
@@ -181,6 +188,17 @@ pub(crate) fn nodes(
             .ok_or_else(|| Error::new(Code::OnnxModel, format!("nothing defines the output `{name}`")))
     };
     graph.output.iter().map(|o| output(o.name.as_deref().unwrap_or_default())).collect()
+}
+
+/// That a node uses what a later one defines, if it does.
+fn used_too_early(scope: &Scope<'_>, graph: &GraphProto, node: &NodeProto) -> Option<Error> {
+    let unknown = |name: &&String| !name.is_empty() && scope.find(name).is_none();
+    let name = node.input.iter().find(unknown)?;
+    let later = graph.node.iter().find(|n| n.output.contains(name))?;
+    let message = format!("`{name}` is used before node `{}` defines it", node_name(later));
+    Some(Error::new(Code::OnnxModel, message).help(
+        "the nodes are out of order, which a topological sort mends, or need each other in a circle, which nothing computes",
+    ))
 }
 
 /// The place of a node, for errors.
@@ -201,7 +219,11 @@ pub(crate) fn node(
     depth: usize,
 ) -> Result<()> {
     let Some(left) = model.shared.nodes_left.get().checked_sub(1) else {
-        return Err(Error::new(Code::Budget, format!("the model has more than {MAX_NODES} nodes")));
+        return Err(Error::new(
+            Code::Budget,
+            "the model's functions and loops write out to far more nodes than the file has",
+        )
+        .help("inline its functions or leave its loops to run before it is imported"));
     };
     model.shared.nodes_left.set(left);
     let results = results(model, b, scope, node, depth)?;
@@ -244,18 +266,26 @@ fn results(
         return Err(Error::internal(format!("`{name}` was found by the survey, but not by the import")));
     };
     let mut cx = NodeCx::new(b, scope, model, node, version, depth);
-    if let Some(items) = dims::fold(&cx)? {
+    if let Some(items) = dims::fold(&cx, build)? {
         return Ok(items);
     }
-    let folded = match fold::constants(&mut cx, build) {
+    let key = same::key(&cx);
+    if let Some(items) = key.as_ref().and_then(|k| cx.scope.computed(k)) {
+        return Ok(items);
+    }
+    let folded = match fold::constants(&cx, build) {
         Some(items) if !cx.has_known() => return Ok(items),
         folded => folded,
     };
     let items = build(&mut cx)?;
     cx.finish()?;
-    Ok(match folded {
+    let items: Vec<Item> = match folded {
         // What follows from elements that are known is known too, and computed all the same when the model runs.
         Some(folded) => items.into_iter().zip(folded).map(|(built, known)| built.known_as(known)).collect(),
         None => items,
-    })
+    };
+    if let Some(key) = key {
+        scope.remember(key, items.clone());
+    }
+    Ok(items)
 }

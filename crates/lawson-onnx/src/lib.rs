@@ -1,7 +1,7 @@
 //! The ONNX front end: a model file into a typed graph.
 //!
 //! [`read_onnx`] reads a file, [`from_bytes`] a model in memory. Weights are not copied: a constant of the graph shares the
-//! bytes that were read. Dimensions that the model leaves open become symbols, and shape arithmetic on them is computed while
+//! bytes that were read, or mapped. Dimensions that the model leaves open become symbols, and shape arithmetic on them is computed while
 //! importing, so that a graph has shapes instead of nodes that compute them. What cannot be imported is an error that says
 //! which node, and why; unknown operators are listed all at once.
 //!
@@ -28,9 +28,11 @@ mod function;
 mod host;
 mod import;
 mod item;
+mod map;
 mod node;
 mod op;
 pub mod proto;
+mod same;
 mod scope;
 mod special;
 mod survey;
@@ -92,7 +94,7 @@ impl Model {
         let failed = |e: std::io::Error| io_error("read the model", path, &e);
         let size = std::fs::metadata(path).map_err(failed)?.len();
         decode::check_size(size).map_err(|e| e.at(place(path)))?;
-        let bytes = std::fs::read(path).map_err(failed)?;
+        let bytes = map::file(path).map_err(failed)?;
         let mut model = Model::from_bytes(bytes).map_err(|e| e.at(place(path)))?;
         model.folder = Some(path.parent().map(Path::to_path_buf).unwrap_or_default());
         model.file = Some(path.to_path_buf());

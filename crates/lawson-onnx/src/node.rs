@@ -250,10 +250,10 @@ impl<'a, 's> NodeCx<'a, 's> {
             );
         }
         // Old models leave the type out; then the field that is there decides.
-        if found.r#type.is_some_and(|t| t != 0 && t != kind) {
-            return Err(
-                self.attribute_error(name, "the attribute does not have the type that the operator asks for")
-            );
+        if let Some(t) = found.r#type.filter(|t| *t != 0 && *t != kind) {
+            let what =
+                format!("the attribute is {}, but the operator asks for {}", kind_name(t), kind_name(kind));
+            return Err(self.attribute_error(name, what));
         }
         Ok(Some(found))
     }
@@ -375,6 +375,27 @@ impl<'a, 's> NodeCx<'a, 's> {
             }
         }
     }
+}
+
+/// What an attribute of that type is, in words.
+fn kind_name(kind: i32) -> &'static str {
+    const NAMES: [&str; 14] = [
+        "of a type that is not known",
+        "a float",
+        "an integer",
+        "a text",
+        "a tensor",
+        "a graph",
+        "a list of floats",
+        "a list of integers",
+        "a list of texts",
+        "a list of tensors",
+        "a list of graphs",
+        "a sparse tensor",
+        "a list of sparse tensors",
+        "a type",
+    ];
+    usize::try_from(kind).ok().and_then(|i| NAMES.get(i)).unwrap_or(&NAMES[0])
 }
 
 /// The inputs of the graph that a value is computed from.

@@ -4,6 +4,7 @@
 //! are passed in as captures and bound here under their names, while constants and dimensions are simply made again.
 
 use crate::item::Item;
+use crate::same::Key;
 use lawson_graph::{Builder, Code, Error, Result, ValueId};
 use std::collections::HashMap;
 
@@ -14,6 +15,8 @@ pub(crate) struct Scope<'a> {
     items: HashMap<String, Item>,
     /// Known items that already are nodes of this graph.
     made: HashMap<String, ValueId>,
+    /// What nodes of this graph have computed.
+    computed: HashMap<Key, Vec<Item>>,
 }
 
 /// How a scope sees the one around it.
@@ -39,9 +42,20 @@ impl<'a> Scope<'a> {
     /// Gives a name its meaning; every name is defined once.
     pub(crate) fn define(&mut self, name: &str, item: Item) -> Result<()> {
         if self.items.insert(name.to_string(), item).is_some() {
-            return Err(Error::new(Code::OnnxModel, format!("the value `{name}` is defined twice")));
+            return Err(Error::new(Code::OnnxModel, format!("the value `{name}` is defined twice"))
+                .help("every name of a model is that of one input, constant or result; rename one of them"));
         }
         Ok(())
+    }
+
+    /// The results of a node that computed the same.
+    pub(crate) fn computed(&self, key: &Key) -> Option<Vec<Item>> {
+        self.computed.get(key).cloned()
+    }
+
+    /// Remembers what a node computed.
+    pub(crate) fn remember(&mut self, key: Key, results: Vec<Item>) {
+        self.computed.insert(key, results);
     }
 
     /// What a name stands for here.

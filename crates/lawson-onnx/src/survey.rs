@@ -48,14 +48,28 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
 /// The operators that a model uses: domain and name.
 pub(crate) fn operators(model: &ModelProto) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
+    every_node(model, |node| {
+        let domain = canonical_domain(node.domain.as_deref()).to_string();
+        found.insert((domain, node.op_type.clone().unwrap_or_default()));
+    });
+    found
+}
+
+/// How many nodes a model's file has.
+pub(crate) fn nodes_of(model: &ModelProto) -> usize {
+    let mut count = 0;
+    every_node(model, |_| count += 1);
+    count
+}
+
+/// Calls `visit` with the nodes of a model, those of its functions and of all bodies.
+fn every_node(model: &ModelProto, mut visit: impl FnMut(&NodeProto)) {
     let mut open: Vec<&NodeProto> = model.graph.iter().flat_map(|g| &g.node).collect();
     open.extend(model.functions.iter().flat_map(|f| &f.node));
     while let Some(node) = open.pop() {
-        let domain = canonical_domain(node.domain.as_deref()).to_string();
-        found.insert((domain, node.op_type.clone().unwrap_or_default()));
+        visit(node);
         open.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()).flat_map(|g| &g.node));
     }
-    found
 }
 
 /// The name of a node: its own, or that of its first result.

@@ -13,7 +13,9 @@ use std::io::Write;
 use std::time::Instant;
 
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    let start = Instant::now();
     let loaded = load::graph_for(&args.file, &args.input.inputs)?;
+    let import = start.elapsed();
     let known = loaded.known.clone();
     let names: Vec<String> = loaded.graph.outputs().iter().map(|o| o.name.clone()).collect();
     let destinations = output::destinations(&names, &args.outputs)?;
@@ -37,15 +39,17 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     output::write_files(&names, &results, &destinations)?;
     let compared =
         args.check.as_deref().map(|file| compared::run(file, &names, &results, args)).transpose()?;
-    let times = match args.time {
-        true => Some(Times { compile, first, further: time::further(&mut session, &values, &results)? }),
-        false => None,
+    let further = match args.time {
+        true => time::further(&mut session, &values, &results)?,
+        false => Vec::new(),
     };
+    let times = Times { import, compile, first, further };
     if reporter.json {
         let outputs: Map<String, Json> =
             names.iter().cloned().zip(results.iter().map(output::value_json)).collect();
         let mut report = json!({ "symbols": symbols_json(&bindings), "outputs": outputs });
-        if let Some(times) = times {
+        // Times differ from run to run; without them, the same run says the same.
+        if args.time {
             report["time"] = times.to_json();
         }
         if !known.is_empty() {
@@ -73,7 +77,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     for (name, value) in names.iter().zip(&results) {
         output::summary(out, name, value)?;
     }
-    if let Some(times) = times {
+    if args.time {
         writeln!(out, "{times}")?;
     }
     match compared {

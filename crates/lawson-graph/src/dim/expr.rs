@@ -462,6 +462,21 @@ impl Dim {
         }
     }
 
+    /// Calls `visit` with what is divided and by what, for every quotient.
+    pub fn visit_quotients<'a>(&'a self, visit: &mut impl FnMut(&'a Dim, &'a Dim)) {
+        for (atom, _) in self.terms().iter().flat_map(|t| &t.monomial) {
+            match atom {
+                Atom::Symbol(_) => {}
+                Atom::FloorDiv(a, b) => {
+                    visit(a, b);
+                    a.visit_quotients(visit);
+                    b.visit_quotients(visit);
+                }
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|d| d.visit_quotients(visit)),
+            }
+        }
+    }
+
     /// Whether the symbol occurs.
     pub fn mentions(&self, symbol: &Symbol) -> bool {
         let mut found = false;

@@ -5,6 +5,7 @@
 //! follows from all that is proven in `prove.rs`.
 
 use super::expr::{Atom, Dim, Symbol, Term, gcd};
+use super::sample::Points;
 use crate::error::{Code, Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,6 +44,7 @@ pub struct Facts {
     pub(super) equal: Vec<(Symbol, Dim)>,
     pub(super) nonnegative: Vec<Dim>,
     pub(super) multiples: Vec<(Dim, i64)>,
+    pub(super) points: Points,
 }
 
 /// What is known of one symbol: its interval, and `symbol % modulus == residue`.
@@ -131,6 +133,7 @@ impl Facts {
         }
         if self.take_in(&fact, gap).is_some() {
             self.written.push(fact);
+            self.points = Points::default();
             return Ok(());
         }
         // Half of a contradiction may have been taken in; what follows from the facts before is built afresh.
@@ -256,7 +259,15 @@ impl Facts {
             for (_, other) in &mut self.equal {
                 *other = other.substitute(&|s| (*s == symbol).then(|| value.clone()));
             }
-            self.equal.push((symbol, value.clone()));
+            self.equal.push((symbol.clone(), value.clone()));
+            // What was known of others beside the symbol is now known of them beside the expression.
+            for gap in std::mem::take(&mut self.nonnegative) {
+                if gap.mentions(&symbol) {
+                    self.add_nonnegative(gap)?;
+                } else {
+                    self.nonnegative.push(gap);
+                }
+            }
             // What was known of the symbol is now known of the expression.
             self.add_nonnegative(value.clone() - known.lo)?;
             if let Some(hi) = known.hi {
@@ -377,6 +388,16 @@ mod tests {
         assert!(f.equal(&d("N + 2"), &d("2*M + 2")));
         assert!(f.equal(&d("N / 2"), &d("M")));
         assert!(!f.equal(&d("N"), &d("M")));
+    }
+
+    #[test]
+    fn an_equality_says_something_of_what_was_compared_before() {
+        let f = facts(&[("n", Relation::Le, "N"), ("n", Relation::Eq, "2")]);
+        assert!(f.is_nonnegative(&d("N - 2")));
+        assert!(f.is_nonnegative(&d("N - n")));
+        assert!(!f.is_nonnegative(&d("N - 3")));
+        let f = facts(&[("n", Relation::Lt, "N + M"), ("n", Relation::Eq, "3*K")]);
+        assert!(f.is_positive(&d("N + M - 3*K")));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod bind;
 mod expr;
 mod facts;
 mod prove;
+mod sample;
 mod text;
 
 pub use bind::Bindings;

@@ -169,11 +169,12 @@ impl Facts {
             // What a symbol equals may be harder to bound than the symbol itself.
             None if dim.is_overflow() => false,
             None => {
-                let proven = |dim: &Dim| {
-                    self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0)
-                        || self.prove_nonnegative(&self.substituted(dim), DEPTH)
-                };
-                proven(dim) || without_factor(dim).is_some_and(|d| proven(&d))
+                let by_interval = |dim: &Dim| self.interval(dim, DEPTH).0.is_some_and(|lo| lo >= 0);
+                let by_search = |dim: &Dim| self.prove_nonnegative(&self.substituted(dim), DEPTH);
+                by_interval(dim)
+                    || !self.refutes_nonnegative(dim)
+                        && (by_search(dim)
+                            || without_factor(dim).is_some_and(|d| by_interval(&d) || by_search(&d)))
             }
         }
     }
@@ -222,7 +223,8 @@ impl Facts {
         if self.interval(dim, depth).0.is_some_and(|lo| lo >= 0) || self.nonnegative_when_shifted(dim) {
             return true;
         }
-        if depth == 0 {
+        // Most goals that a search comes by are false.
+        if depth == 0 || self.refutes_nonnegative(dim) {
             return false;
         }
         for t in dim.terms() {

@@ -14,14 +14,33 @@ use std::collections::HashSet;
 pub fn in_place(kernel: &Kernel, read: usize, written: usize) -> bool {
     let arguments: Vec<BufferId> = kernel.arguments().collect();
     let (Some(x), Some(y)) = (arguments.get(read), arguments.get(written)) else { return false };
-    let (a, b) = (kernel.buffer(*x), kernel.buffer(*y));
+    reads_where_it_writes(kernel, *x, *y) && stores_once(kernel, *y)
+}
+
+/// All pairs of an input and an output, as arguments by number, that may lie [`in_place`].
+pub fn all_in_place(kernel: &Kernel) -> Vec<(usize, usize)> {
+    let arguments: Vec<BufferId> = kernel.arguments().collect();
+    let mut found = Vec::new();
+    for (written, y) in arguments.iter().enumerate() {
+        // That each element is stored once is asked last, because it takes longest, and once for all inputs.
+        let reads = |(_, x): &(usize, &BufferId)| reads_where_it_writes(kernel, **x, *y);
+        let candidates: Vec<usize> =
+            arguments.iter().enumerate().filter(reads).map(|(read, _)| read).collect();
+        if !candidates.is_empty() && stores_once(kernel, *y) {
+            found.extend(candidates.into_iter().map(|read| (read, written)));
+        }
+    }
+    found
+}
+
+/// Whether an input is loaded nowhere but where the output is stored, and has as many elements of the same width.
+fn reads_where_it_writes(kernel: &Kernel, x: BufferId, y: BufferId) -> bool {
+    let (a, b) = (kernel.buffer(x), kernel.buffer(y));
     let fits = (a.role, b.role) == (Role::Input, Role::Output)
         && a.dtype.bits() == b.dtype.bits()
         && a.dtype.bits() >= 8
         && kernel.facts.equal(&a.layout.size, &b.layout.size);
-    fits && !is_index(kernel, *x)
-        && Stages { kernel, x: *x, y: *y }.agree(&mut Scope::new(kernel), &kernel.body)
-        && stores_once(kernel, *y)
+    fits && !is_index(kernel, x) && Stages { kernel, x, y }.agree(&mut Scope::new(kernel), &kernel.body)
 }
 
 /// Whether elements of a buffer are indices, which may be read at any time.

@@ -22,7 +22,7 @@ mod explain;
 mod in_place;
 mod walk;
 
-pub use in_place::in_place;
+pub use in_place::{all_in_place, in_place};
 
 use crate::plan::{Bound, Plan};
 use lawson_graph::{Error, Place, Result};

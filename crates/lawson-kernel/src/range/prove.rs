@@ -124,6 +124,9 @@ impl Scope<'_> {
     /// the remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind, and, where
     /// tiles were counted by rounding up, of that kind in `N + 15`.
     fn prove_by_parts(&self, facts: &Facts, values: &[Dim]) -> bool {
+        if values.iter().any(|v| facts.refutes_nonnegative(v)) {
+            return false;
+        }
         // Rounding up by 1 is rounding down.
         let mut steps = BTreeSet::from([1]);
         self.kernel.visit(&mut |node| {
@@ -159,7 +162,16 @@ impl Scope<'_> {
         };
         let is_own = |s: &Symbol| [AXIS_SYMBOL, DATA_SYMBOL].iter().any(|p| s.name().starts_with(p));
         let parameters = symbols.iter().filter(|s| !is_own(s));
+        // Where nothing is divided by `d`, by a part or a multiple of it, the split would cancel nothing.
+        let mut divided: Vec<(&Dim, i64)> = Vec::new();
+        let sides = facts.written().iter().flat_map(|f| [&f.left, &f.right]);
+        for dim in sides.chain(values) {
+            dim.visit_quotients(&mut |a, b| divided.extend(b.as_const().filter(|k| *k > 0).map(|k| (a, k))));
+        }
+        let helps =
+            |s: &Symbol, d: i64| divided.iter().any(|(a, k)| (k % d == 0 || d % k == 0) && a.mentions(s));
         let pairs = parameters.flat_map(|s| steps.iter().filter(|d| **d > 1).map(move |d| (s, *d)));
+        let pairs = pairs.filter(|(s, d)| helps(s, *d));
         let mut tries =
             pairs.flat_map(|(s, d)| steps.iter().filter(move |m| **m < d).map(move |m| (s, d, m - 1)));
         tries.any(|(symbol, d, more)| attempt(symbol, d, more) == Some(true))

@@ -1,11 +1,11 @@
 //! Branches and loops.
 //!
-//! A branch whose condition is known is inlined. A loop that always runs as often as it says, a number known from shapes, is
+//! A branch whose condition is known is inlined; one whose results differ in sizes is computed on both sides (`merge.rs`). A loop that always runs as often as it says, a number known from shapes, is
 //! a `scan`, which can also stack results; any other is a `while`. Bodies are closed graphs: values that they use from around
 //! them are captures. A loop that is neither, because its state is a sequence or changes its shape, is unrolled, if it is
 //! known how often it runs (`unroll.rs`).
 
-use super::unroll;
+use super::{merge, unroll};
 use crate::import::{MAX_DEPTH, nodes};
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -110,10 +110,15 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         let results = body.fill(cx, graph)?;
         body.finish(&results)
     };
-    let (then, otherwise) = (build("then", then)?, build("else", otherwise)?);
+    let bodies = build("then", then).and_then(|t| Ok((t, build("else", otherwise)?)));
     let operands: Vec<ValueId> = [condition].into_iter().chain(captures.iter().map(|c| c.value)).collect();
-    let results = cx.b.op(Op::Cond(Cond { then, otherwise }), &operands)?;
-    Ok(results.into_iter().map(Item::Value).collect())
+    let built = bodies.and_then(|(then, otherwise)| cx.b.op(Op::Cond(Cond { then, otherwise }), &operands));
+    match built {
+        Ok(results) => Ok(results.into_iter().map(Item::Value).collect()),
+        // One type cannot stand for results of different sizes.
+        Err(why) if why.code() == Code::SubGraph => merge::both(cx, condition, [then, otherwise], &why),
+        Err(why) => Err(why),
+    }
 }
 
 /// Adds the nodes of a graph of the node to the graph around it, with those items for its inputs; returns its results.

@@ -8,6 +8,7 @@ use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::{CompareKind, Contract, Monoid};
 use lawson_graph::{DType, Dim, Keep, Op, Result, Shape, ValueId};
+use std::collections::BTreeMap;
 
 /// The name of an axis: a letter, or a position in what an ellipsis stands for, counted from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +79,15 @@ pub(super) fn einsum(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         }
         widest = if text.contains("...") { widest.max(ellipsis) } else { widest };
         terms.push(diagonal(cx, Term { value, labels })?);
+    }
+    let mut known: BTreeMap<Label, Dim> = BTreeMap::new();
+    for t in &terms {
+        for (label, dim) in t.labels.iter().zip(cx.b.shape(t.value)?.iter()).filter(|(_, d)| !d.is(1)) {
+            match known.get(label) {
+                Some(other) => cx.assume_equal(&other.clone(), dim)?,
+                None => drop(known.insert(*label, dim.clone())),
+            }
+        }
     }
     let result = match right {
         Some(text) => labels(cx, text, widest)?,

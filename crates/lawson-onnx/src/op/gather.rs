@@ -82,7 +82,23 @@ pub(super) fn gather(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return one(cx.b.reshape(part, kept.collect::<Shape>())?);
     }
     let at = indices(cx, 1, &shape[axis..=axis])?;
+    let x = never_empty(cx, x, &[axis])?;
     one(cx.b.take(x, at, axis)?)
+}
+
+/// The same with a row more along those axes that may have none: Lawson's gather clamps its indices, for which there must be a
+/// row, though in a valid run there is no index then, and none ever names the row that was added.
+fn never_empty(cx: &mut NodeCx<'_, '_>, x: ValueId, axes: &[usize]) -> Result<ValueId> {
+    let shape = cx.b.shape(x)?;
+    let may_be_empty = |a: &&usize| !cx.b.facts().is_positive(&shape[**a]) && !shape[**a].is(0);
+    let open: Vec<usize> = axes.iter().filter(may_be_empty).copied().collect();
+    open.into_iter().try_fold(x, |x, axis| {
+        let (dtype, mut row) = (cx.b.dtype(x)?, cx.b.shape(x)?.to_vec());
+        row[axis] = Dim::ONE;
+        let zero = cx.b.scalar(dtype, 0.0)?;
+        let row = cx.b.broadcast_to(zero, Shape::from(row))?;
+        cx.b.concat(&[x, row], axis)
+    })
 }
 
 pub(super) fn gather_nd(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -97,6 +113,7 @@ pub(super) fn gather_nd(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return Err(cx.wrong(format!("`GatherND` from {shape} with index vectors of {entries} entries")));
     };
     let at = indices(cx, 1, &shape[batch..end])?;
+    let x = never_empty(cx, x, &(batch..end).collect::<Vec<_>>())?;
     one(cx.b.op1(Op::Gather(Gather { axes: (batch..end).collect(), batch }), &[x, at])?)
 }
 
@@ -139,5 +156,6 @@ pub(super) fn gather_elements(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let shape = cx.b.shape(x)?;
     let axis = cx.axis(cx.int("axis")?.unwrap_or(0), shape.rank())?;
     let Elements { at, axes, batch } = elements(cx, &shape, axis)?;
+    let x = never_empty(cx, x, &axes)?;
     one(cx.b.op1(Op::Gather(Gather { axes, batch }), &[x, at])?)
 }

@@ -3,12 +3,21 @@
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::{Dim, Linear, Result, ValueId, WeightLayout};
+use lawson_graph::{Dim, Linear, Result, Shape, ValueId, WeightLayout};
 
 /// A matrix on the right is shared by all rows on the left: `linear`, which has no batch axes.
 pub(super) fn matmul(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (a, b) = (cx.value(0)?, cx.value(1)?);
-    let (ra, rb) = (cx.b.tensor_type(a)?.rank(), cx.b.tensor_type(b)?.rank());
+    let (x, y) = (cx.b.shape(a)?, cx.b.shape(b)?);
+    let (ra, rb) = (x.rank(), y.rank());
+    if let (Some(inner), Some(other)) = (x.last(), y.get(rb.saturating_sub(2))) {
+        cx.assume_equal(inner, other)?;
+    }
+    // Axes before the last two are aligned at their ends.
+    let lead = |s: &Shape| s.iter().rev().skip(2).cloned().collect::<Vec<Dim>>();
+    for (p, q) in lead(&x).iter().zip(&lead(&y)).filter(|(p, q)| !p.is(1) && !q.is(1)) {
+        cx.assume_equal(p, q)?;
+    }
     one(if ra >= 1 && rb == 2 {
         cx.b.composite(Linear { layout: WeightLayout::InOut }, &[a, b])?
     } else {
@@ -32,6 +41,8 @@ pub(super) fn gemm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let a = if trans_a { cx.b.transpose(a, &[1, 0])? } else { a };
     let layout = if trans_b { WeightLayout::OutIn } else { WeightLayout::InOut };
     let out = cx.b.shape(b)?[usize::from(!trans_b)].clone();
+    let (inner, other) = (cx.b.shape(a)?[1].clone(), cx.b.shape(b)?[usize::from(trans_b)].clone());
+    cx.assume_equal(&inner, &other)?;
     if let (Some(bias), true) = (c.filter(|_| beta == 1.0), alpha == 1.0)
         && let Some(bias) = as_row(cx, bias, &out)?
     {

@@ -22,6 +22,7 @@ mod learn;
 mod linear;
 mod loss;
 mod math;
+mod merge;
 mod norm;
 mod pad;
 mod pool;

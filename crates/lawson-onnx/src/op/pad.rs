@@ -7,7 +7,7 @@ use lawson_graph::op::{self, Slice};
 use lawson_graph::{Dim, HostTensor, Op, Result, Shape, ValueId};
 
 /// The most indices that padding by elements writes down.
-const MAX_INDICES: i64 = 1 << 24;
+const MAX_INDICES: i64 = 1 << 20;
 
 /// Padding as an attribute, until version 10.
 pub(super) fn pad_attributes(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

@@ -11,13 +11,13 @@ use lawson_graph::op::Contract;
 use lawson_graph::{Dim, Error, HostTensor, Op, Result, Shape, ValueId};
 
 /// The most positions of one axis that are written down.
-const MAX_POSITIONS: i64 = 1 << 24;
+const MAX_POSITIONS: i64 = 1 << 18;
 
 /// With more taps than this, they are a matrix.
 const MAX_TAPS: usize = 4;
 
 /// The most elements of such a matrix.
-const MAX_MATRIX: i64 = 1 << 24;
+const MAX_MATRIX: i64 = 1 << 21;
 
 /// Between which elements a position lies.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,12 @@
 //! Finding, naming and keeping elements: top-k, one-hot, non-zero, triangles.
 
 use super::one;
-use crate::item::Item;
+use crate::item::{Item, MAX_KNOWN};
 use crate::node::NodeCx;
 use lawson_graph::op::CompareKind;
-use lawson_graph::{DType, Dim, HostTensor, NonZero, OneHot, Op, Result, Shape, Symbol, TopK};
+use lawson_graph::{
+    Builder, DType, Dim, HostTensor, NonZero, OneHot, Op, Result, Shape, Symbol, TopK, ValueId,
+};
 use std::sync::Arc;
 
 /// The number of elements is an attribute until version 9, an operand from 10 on.
@@ -53,9 +55,50 @@ pub(super) fn one_hot(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(cx.b.select(hit, ends[1], ends[0])?)
 }
 
+/// Where the elements of a constant are that are not zero: a row an axis.
+fn constant_places(t: &HostTensor) -> Result<HostTensor> {
+    let found: Vec<usize> = (0..t.len()).filter(|i| t.float_at(*i) != 0.0).collect();
+    let mut rows = Vec::with_capacity(t.sizes().len() * found.len());
+    let mut stride = t.len();
+    for size in t.sizes() {
+        stride /= size.max(&1);
+        rows.extend(found.iter().map(|i| (i / stride.max(1) % size) as i64));
+    }
+    HostTensor::from_slice(&[t.sizes().len(), found.len()], &rows)
+}
+
+/// The element of a tensor that is made from one, whatever its size is.
+fn same_everywhere(b: &Builder<'_>, x: ValueId) -> Option<f64> {
+    let node = b.defining(x)?;
+    match &node.op {
+        Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) => same_everywhere(b, node.inputs[0]),
+        Op::Constant(c) => (c.len() == 1 && c.dtype() != DType::Str).then(|| c.float_at(0)),
+        _ => None,
+    }
+}
+
 /// ONNX gives one row an axis, Lawson one row an element.
 pub(super) fn non_zero(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    if let Item::Constant(t) = cx.item(0)?
+        && t.len() <= MAX_KNOWN
+        && t.dtype() != DType::Str
+    {
+        return constant_places(&t).map(|places| vec![Item::Constant(places)]);
+    }
     let x = cx.value(0)?;
+    // Of a tensor that is the same everywhere, all elements are found or none.
+    if same_everywhere(cx.b, x).is_some_and(|e| e != 0.0) {
+        let shape = cx.b.shape(x)?;
+        let count = shape.elements();
+        let mut rows = Vec::with_capacity(shape.rank());
+        for axis in 0..shape.rank() {
+            let along = cx.b.iota(DType::I64, shape.clone(), axis)?;
+            rows.push(cx.b.reshape(along, [Dim::ONE, count.clone()])?);
+        }
+        if !rows.is_empty() {
+            return one(cx.b.concat(&rows, 0)?);
+        }
+    }
     let name = cx.node.output.first().map_or("count", String::as_str);
     let symbol = cx.b.facts().fresh(&Symbol::new(format!("{name}.count")));
     let vectors = cx.b.composite(NonZero { symbol }, &[x])?;

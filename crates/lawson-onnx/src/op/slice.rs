@@ -11,16 +11,15 @@ use lawson_graph::{Dim, Facts, Op, Result, ValueId};
 
 /// A bound counted from 0 and kept in `0..=top`; `None` if its sign is not known.
 fn clamped(facts: &Facts, bound: &Dim, dim: &Dim, top: &Dim) -> Option<Dim> {
+    // A very large bound means the end, a very small one the start; as an expression it might not even fit.
+    match bound.as_const() {
+        Some(b) if b >= i64::from(i32::MAX) => return Some(top.clone()),
+        Some(b) if b <= i64::from(i32::MIN) => return Some(Dim::ZERO),
+        _ => {}
+    }
     let negative = facts.is_positive(&-bound.clone());
     if !negative && !facts.is_nonnegative(bound) {
         return None;
-    }
-    // A very large bound means the end; as an expression it might not even fit.
-    if bound.as_const().is_some_and(|b| b >= i64::from(i32::MAX)) {
-        return Some(top.clone());
-    }
-    if bound.as_const().is_some_and(|b| b <= i64::from(i32::MIN)) {
-        return Some(Dim::ZERO);
     }
     let from_start = if negative { bound.clone() + dim.clone() } else { bound.clone() };
     let raised = if facts.is_nonnegative(&from_start) { from_start } else { from_start.max(&Dim::ZERO) };
@@ -109,6 +108,7 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         None => equal_parts(cx, &shape[axis], count.unwrap_or(cx.node.output.len() as i64))?,
     };
     let total: Dim = sizes.iter().cloned().sum();
+    cx.assume_equal(&total, &shape[axis])?;
     if !cx.b.facts().equal(&total, &shape[axis]) {
         return Err(
             cx.wrong(format!("the parts of a split are {total} long together, the axis is {}", shape[axis]))

@@ -122,3 +122,17 @@ fn functions_are_inlined_with_their_attributes() {
     m.functions = vec![function(vec![again])];
     assert_eq!(import(&m).unwrap_err().code(), Code::Budget);
 }
+
+#[test]
+fn branches_of_different_sizes_give_the_size_of_the_one_that_counts() {
+    // Nothing, or the places of what is above zero.
+    let then =
+        graph(vec![], &[("none", host::<i64>(&[1, 0], &[]))], vec![node("Identity", "none", "t")], "t");
+    let otherwise = graph(vec![], &[], vec![node("Greater", "x zero", "g"), node("NonZero", "g", "e")], "e");
+    let branch = node("If", "c", "y").graph("then_branch", then).graph("else_branch", otherwise);
+    let inputs = vec![input("x", DType::F32, &["N"]), input("c", DType::Bool, &[])];
+    let g = import_graph(graph(inputs, &[("zero", HostTensor::scalar(0f32))], vec![branch], "y")).unwrap();
+    let run = |c: bool| eval(&g, &[host(&[4], &[1f32, -1.0, 2.0, 0.0]), HostTensor::scalar(c)])[0].clone();
+    assert_eq!(run(true).sizes(), [1, 0]);
+    assert_eq!((run(false).sizes(), run(false).to_vec::<i64>().unwrap()), (&[1, 2][..], vec![0, 2]));
+}

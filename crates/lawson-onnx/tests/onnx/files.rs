@@ -232,5 +232,19 @@ fn what_is_no_model_says_where() {
     assert_eq!(error.code(), Code::OnnxModel);
     assert!(error.message().contains("near byte 4 of 9"), "{error}");
     let error = from_bytes(&b""[..], &ImportOptions::default()).unwrap_err();
-    assert_eq!(error.code(), Code::OnnxVersion);
+    assert_eq!(error.code(), Code::OnnxModel);
+    assert!(error.message().contains("empty"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_a_model_is_said_with_its_place_and_what_was_expected() {
+    let said = |nodes: Vec<lawson_onnx::proto::NodeProto>| {
+        import_graph(graph(vec![input("x", DType::F32, &["N"])], &[], nodes, "y")).unwrap_err().to_string()
+    };
+    let circle = said(vec![node("Add", "x b", "a"), node("Neg", "a", "b"), node("Abs", "b", "y")]);
+    assert!(circle.contains("`b` is used before node `b` defines it"), "{circle}");
+    let kind = said(vec![node("Softmax", "x", "y").text("axis", "one")]);
+    assert!(kind.contains("the attribute is a text, but the operator asks for an integer"), "{kind}");
+    let empty = lawson_onnx::from_bytes(Vec::new(), &lawson_onnx::ImportOptions::default()).unwrap_err();
+    assert!(empty.to_string().contains("the model is empty"), "{empty}");
 }

@@ -184,3 +184,110 @@ fn halves_that_are_doubled_again_fit_what_they_came_from() {
     let odd = host(&[1, 1, 3], &[0f32; 3]);
     assert!(lawson_graph::interp::run(&g, &[odd.into()], &Default::default()).is_err());
 }
+
+#[test]
+fn operators_that_move_elements_move_dimensions() {
+    // The shape of [N, M, 6] as a matrix, turned around, repeated, in parts; y is x with the shape [6, M, N].
+    let nodes = vec![
+        node("Shape", "x", "s"),
+        node("Reshape", "s column", "c"),
+        node("Transpose", "c", "r"),
+        node("Tile", "r twice", "rr"),
+        node("GatherElements", "rr places", "turned").int("axis", 1),
+        node("Flatten", "turned", "f").int("axis", 0),
+        node("Split", "f parts", "a b").int("axis", 1),
+        node("Concat", "a b", "ab").int("axis", 1),
+        node("Reshape", "ab vector", "target"),
+        node("Reshape", "x target", "y"),
+    ];
+    let v = |i: &[i64]| host(&[i.len()], i);
+    let constants = [
+        ("column", v(&[3, 1])),
+        ("twice", v(&[1, 2])),
+        ("places", host(&[1, 3], &[5i64, 4, 3])),
+        ("parts", v(&[1, 2])),
+        ("vector", v(&[3])),
+    ];
+    let g =
+        import_graph(graph(vec![input("x", DType::F32, &["N", "M", "6"])], &constants, nodes, "y")).unwrap();
+    assert_eq!(ops(&g), ["reshape"]);
+    assert_eq!(g.ty(g.outputs()[0].value).to_string(), "f32[6, M, N]");
+}
+
+#[test]
+fn the_least_and_the_greatest_of_dimensions_are_dimensions() {
+    for (op, expected) in [("ReduceMin", "f32[min(7,N)]"), ("ReduceMax", "f32[max(7,N)]")] {
+        let nodes = vec![
+            node("Shape", "x", "s"),
+            node("Concat", "s seven", "both").int("axis", 0),
+            node(op, "both", "n").int("keepdims", 1),
+            node("ConstantOfShape", "n", "y"),
+        ];
+        let g = graph(vec![input("x", DType::F32, &["N"])], &[("seven", host(&[1], &[7i64]))], nodes, "y");
+        let g = import_graph(g).unwrap();
+        let ty = g.ty(g.outputs()[0].value).to_string();
+        assert_eq!(ty.replace(' ', ""), expected);
+    }
+}
+
+#[test]
+fn bounds_of_a_slice_may_be_as_small_and_as_large_as_integers_are() {
+    let v = |i: i64| host(&[1], &[i]);
+    let constants = [("least", v(i64::MIN)), ("last", v(-1)), ("most", v(i64::MAX)), ("axis", v(0))];
+    let nodes = vec![node("Slice", "x least last axis", "y"), node("Slice", "x least most axis", "z")];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N"])], &constants, nodes, "y z")).unwrap();
+    let results = eval(&g, &[host(&[3], &[1f32, 2.0, 3.0])]);
+    assert_eq!(results[0].to_vec::<f32>().unwrap(), [1.0, 2.0]);
+    assert_eq!(results[1].to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn sizes_that_are_found_twice_are_the_same_size() {
+    // Scores above zero, and the best of them: as many as there are, at most 2.
+    let nodes = vec![
+        node("Greater", "x zero", "g1"),
+        node("NonZero", "g1", "at1"),
+        node("Greater", "x zero", "g2"),
+        node("NonZero", "g2", "at2"),
+        node("Squeeze", "at1 axis", "i"),
+        node("Gather", "x i", "scores"),
+        node("Shape", "at2", "s"),
+        node("Slice", "s one two", "n"),
+        node("Concat", "n two", "both").int("axis", 0),
+        node("ReduceMin", "both", "k").int("keepdims", 1),
+        node("TopK", "scores k", "best places"),
+    ];
+    let v = |i: i64| host(&[1], &[i]);
+    let constants = [("zero", HostTensor::scalar(0f32)), ("axis", v(0)), ("one", v(1)), ("two", v(2))];
+    let g = graph(vec![input("x", DType::F32, &["N"])], &constants, nodes, "best");
+    let g = import_graph(g).unwrap();
+    let best = |x: &[f32]| eval(&g, &[host(&[x.len()], x)])[0].to_vec::<f32>().unwrap();
+    assert_eq!(best(&[1.0, -1.0, 5.0, 3.0]), [5.0, 3.0]);
+    assert_eq!(best(&[-1.0, 4.0]), [4.0]);
+    assert_eq!(best(&[-1.0]), [0f32; 0]);
+}
+
+#[test]
+fn all_elements_of_what_is_one_everywhere_are_found() {
+    let nodes = vec![
+        node("Shape", "x", "s"),
+        node("ConstantOfShape", "s", "ones").tensor("value", &host(&[1], &[1i64])),
+        node("NonZero", "ones", "y"),
+    ];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N", "2"])], &[], nodes, "y")).unwrap();
+    assert_eq!(g.ty(g.outputs()[0].value).to_string(), "i64[2, 2*N]");
+    let y = eval(&g, &[host(&[2, 2], &[0f32; 4])])[0].to_vec::<i64>().unwrap();
+    assert_eq!(y, [0, 0, 1, 1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn the_parts_of_a_split_say_how_long_the_axis_is() {
+    let nodes = vec![node("NonZero", "x", "at"), node("Split", "at parts", "a b").int("axis", 1)];
+    let constants = [("parts", host(&[2], &[1i64, 1]))];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N"])], &constants, nodes, "a b")).unwrap();
+    let results = eval(&g, &[host(&[3], &[0f32, 1.0, 1.0])]);
+    assert_eq!(
+        (results[0].to_vec::<i64>().unwrap(), results[1].to_vec::<i64>().unwrap()),
+        (vec![1], vec![2])
+    );
+}

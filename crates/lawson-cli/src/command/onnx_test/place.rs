@@ -107,7 +107,11 @@ fn on_host(graph: &Graph, node: &Node, sizes: &BTreeSet<Symbol>) -> bool {
         }
         _ => true,
     };
+    // A node may mention a size in what it says, and have none itself: `dims` gives sizes as data.
+    let mut mentions = false;
+    node.visit_symbols(&|v| graph.ty(v), &mut |s| mentions |= !sizes.contains(s));
     HOST_ONLY.contains(&node.op.name())
+        || mentions
         || matches!(node.op, lawson::graph::Op::Constant(_))
         || node.inputs.iter().chain(&node.outputs).any(|v| of_host(graph.ty(*v)))
         || node.op.subgraphs().iter().any(|(_, g)| {

@@ -1,0 +1,79 @@
+//! Branches whose results differ in sizes: both are computed, and the sizes are those of the one that counts.
+//!
+//! A branch that gives nothing at all, where the other gives what it found, is how detectors end. Lawson's `cond` has one
+//! type for both; so both graphs become part of the graph around, which is safe because operators are total, and each size
+//! that differs becomes a symbol that is defined when the model runs.
+
+use super::control::inlined;
+use crate::item::Item;
+use crate::node::NodeCx;
+use crate::proto::GraphProto;
+use lawson_graph::op::{DefineSymbol, Pad};
+use lawson_graph::{DType, Dim, Error, Op, Result, Shape, Symbol, ValueId};
+
+/// The results of both branches, chosen by a condition that is a scalar. `why` says what stands against a branch.
+pub(super) fn both(
+    cx: &mut NodeCx<'_, '_>,
+    condition: ValueId,
+    [then, otherwise]: [&GraphProto; 2],
+    why: &Error,
+) -> Result<Vec<Item>> {
+    let (then, otherwise) = (inlined(cx, then, Vec::new())?, inlined(cx, otherwise, Vec::new())?);
+    if then.len() != otherwise.len() {
+        return Err(why.clone());
+    }
+    let pairs = then.into_iter().zip(otherwise).enumerate();
+    pairs.map(|(i, (a, b))| chosen(cx, condition, i, [a, b], why).map(Item::Value)).collect()
+}
+
+/// One of two tensors of the same dtype and as many dimensions.
+fn chosen(
+    cx: &mut NodeCx<'_, '_>,
+    condition: ValueId,
+    result: usize,
+    items: [Item; 2],
+    why: &Error,
+) -> Result<ValueId> {
+    let types = [items[0].tensor_type(cx.b)?, items[1].tensor_type(cx.b)?];
+    let [(dtype, a), (other, b)] = &types;
+    if dtype != other || a.rank() != b.rank() || *dtype == DType::Str {
+        return Err(why.clone());
+    }
+    let name = cx.node.output.get(result).map_or("branch", String::as_str);
+    let (mut common, mut sizes) = (Vec::with_capacity(a.rank()), Vec::with_capacity(a.rank()));
+    for (axis, (a, b)) in a.iter().zip(b.iter()).enumerate() {
+        if cx.b.facts().equal(a, b) {
+            common.push(a.clone());
+            sizes.push(a.clone());
+            continue;
+        }
+        let most = cx.b.facts().simplify(&a.max(b));
+        let (a, b) = (cx.b.dim_scalar(a, DType::I64)?, cx.b.dim_scalar(b, DType::I64)?);
+        let size = cx.b.select(condition, a, b)?;
+        let symbol = cx.b.facts().fresh(&Symbol::new(format!("{name}.{axis}")));
+        cx.b.op1(Op::DefineSymbol(DefineSymbol { name: symbol.clone(), max: most.clone() }), &[size])?;
+        common.push(most);
+        sizes.push(Dim::from(symbol));
+    }
+    let mut padded = Vec::with_capacity(2);
+    for (item, (_, shape)) in items.iter().zip(&types) {
+        let x = item.build(cx.b)?;
+        let high: Vec<Dim> =
+            common.iter().zip(shape.iter()).map(|(most, d)| most.clone() - d.clone()).collect();
+        padded.push(if high.iter().all(|h| h.is(0)) {
+            x
+        } else {
+            let pad = Pad { low: vec![Dim::ZERO; high.len()], interior: vec![0; high.len()], high };
+            let zero = cx.b.scalar(*dtype, 0.0)?;
+            let x = cx.b.op1(Op::Pad(pad), &[x, zero])?;
+            cx.b.reshape(x, Shape::from(common.clone()))?
+        });
+    }
+    let mut result = cx.b.select(condition, padded[0], padded[1])?;
+    for (axis, (size, most)) in sizes.iter().zip(&common).enumerate() {
+        if size != most {
+            result = cx.b.slice_axis(result, axis, 0, size.clone())?;
+        }
+    }
+    Ok(result)
+}

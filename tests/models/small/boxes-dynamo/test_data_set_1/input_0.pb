@@ -1,0 +1,2 @@
+BcornersJàÛ€}@ŽAj—aA‹A*µè?ŒóAGAÞv¹Až7¹@˜]¾>©
+2A¶=Aþ†‘A¼øÙ@|JÎA_-Aëã	Aë\jAà AZa°AÀÔA]·?«yªA²tA%¬:AÏ¬pA°!›AÂÒA’ÈtAÉª8@l©½A:eA‹ßdA&ÿü@„¬ÃAü1˜ApÌGA¿ë@5£A9¹”Aƒ)AÞ¸ï@[ÏäA^lDAQ™:@dìê@ ÁAÂqŽA= 4A(µ(AþÎŸADÞŠA+ü@Äûý?”½_AãÈø@¨ŠQ@ÐvA|Û`Ap	ÍA„iA(O€AÄ/A¥[¤A”´ú@–Ñ@(ŽQAsA·¯"A4Ý@A’jAèð^A7GAX;6AÞÎ¦A‚o«A|eAÙ6Ÿ@n(ÈAùîA_KAKqƒAX¾lA!}ÀA´7A­ibA®åœAâà¸A`ÚABWŠA;àQAûùÜAê~¼@;yIAà3HAÀéšA•/ŠAJòA”XºAÐŠ”AÎ….Aš$¯@Hr¬AåmAÑ¹@ø~ê@å» AúÏ„AŒÁY@v@·?‘¼ AÔé*A#‚@6ú˜A†Í&A˜Ê¼A!‚mAL†ª@¬¤¿A¾GA

@@ -1,0 +1,1 @@
+Bindex_2JP’ÈtAÉª8@l©½A:eAŒÁY@v@·?‘¼ AÔé*A_KAKqƒAX¾lA!}ÀA|eAÙ6Ÿ@n(ÈAùîA•/ŠAJòA”XºAÐŠ”A
