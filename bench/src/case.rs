@@ -139,7 +139,12 @@ impl Port {
 impl Instance {
     fn new(graph: Graph, inputs: &[HostTensor], team: &Team, passes: &Passes) -> Result<Instance, Failure> {
         let passes = passes.clone();
-        let options = CompileOptions { target: Target::Cpu, team: Some(team.clone()), passes, ..CompileOptions::default() };
+        let options = CompileOptions {
+            target: Target::Cpu,
+            team: Some(team.clone()),
+            passes,
+            ..CompileOptions::default()
+        };
         let program = Program::compile(graph, &options)?;
         let mut session = program.session();
         let values: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();

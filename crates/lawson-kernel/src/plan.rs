@@ -10,8 +10,8 @@
 //! `form.rs` prints and `parse.rs` reads their text form; `borrow/` proves that steps do not get in each other's way.
 
 mod access;
-mod arena;
 mod apart;
+mod arena;
 mod form;
 pub mod hosted;
 mod parse;

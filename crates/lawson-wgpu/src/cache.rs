@@ -109,7 +109,8 @@ pub fn files(folder: &Path) -> io::Result<Vec<CacheFile>> {
         }
         let bytes = std::fs::metadata(&path)?.len();
         let line = std::fs::read(&path).ok().and_then(|b| split(&b).map(|(line, _)| line.to_string()));
-        let of = line.and_then(|l| Some(l.strip_prefix(MAGIC)?.trim_start().splitn(3, ' ').nth(2)?.to_string()));
+        let of =
+            line.and_then(|l| Some(l.strip_prefix(MAGIC)?.trim_start().splitn(3, ' ').nth(2)?.to_string()));
         found.push(CacheFile { path, bytes, of });
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));

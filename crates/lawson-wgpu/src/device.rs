@@ -99,6 +99,13 @@ pub(crate) struct Handles {
     driver_cache: Option<DriverCache>,
 }
 
+/// What was seen of the floats of a device.
+struct Seen {
+    floats: Floats,
+    compares: bool,
+    flushes: bool,
+}
+
 #[derive(Debug)]
 struct DriverCache {
     cache: wgpu::PipelineCache,
@@ -166,7 +173,8 @@ impl Adapter {
             backend: format!("{:?}", info.backend),
             driver: driver.trim().to_string(),
             kind: kind.to_string(),
-            subgroup: has(wgpu::Features::SUBGROUP).then_some((info.subgroup_min_size, info.subgroup_max_size)),
+            subgroup: has(wgpu::Features::SUBGROUP)
+                .then_some((info.subgroup_min_size, info.subgroup_max_size)),
             workgroup_memory: limits.max_compute_workgroup_storage_size,
             workgroup_members: limits.max_compute_invocations_per_workgroup,
             workgroups: limits.max_compute_workgroups_per_dimension,
@@ -258,8 +266,10 @@ impl Device {
         let handles = Arc::new(self.request()?);
         // Whether it rounds once is seen by running something.
         let fused = gpu::probe_fused(&handles)?;
-        let (floats, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
-        let capabilities = Capabilities { fused, floats, subgroup, ..handles.adapter.capabilities() };
+        let (seen, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
+        let Seen { floats, compares, flushes } = seen;
+        let known = handles.adapter.capabilities();
+        let capabilities = Capabilities { fused, floats, compares, flushes, subgroup, ..known };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
@@ -287,9 +297,8 @@ impl Device {
                 all.into_iter().nth(*n).ok_or_else(missing)?
             }
             Selection::Named(name) => {
-                let fits = |a: &wgpu::Adapter| {
-                    a.get_info().name.to_lowercase().contains(&name.to_lowercase())
-                };
+                let fits =
+                    |a: &wgpu::Adapter| a.get_info().name.to_lowercase().contains(&name.to_lowercase());
                 let missing = || none(format!("no adapter has `{name}` in its name"));
                 found(&instance).into_iter().find(fits).ok_or_else(missing)?
             }
@@ -304,9 +313,8 @@ impl Device {
             required_features: adapter.features() & wanted,
             ..Default::default()
         };
-        let (device, queue) = wait(adapter.request_device(&descriptor)).map_err(|e| {
-            failed(format!("`{}` cannot be used: {e}", about.name)).help("update its driver")
-        })?;
+        let (device, queue) = wait(adapter.request_device(&descriptor))
+            .map_err(|e| failed(format!("`{}` cannot be used: {e}", about.name)).help("update its driver"))?;
         let lost = Arc::new(Mutex::new(None));
         let seen = lost.clone();
         device.set_device_lost_callback(move |_, message| {
@@ -427,13 +435,16 @@ impl Handles {
     }
 
     /// Whether its compiler keeps operations of floats. Vulkan asks for that; others are not even looked at.
-    fn probe_floats(&self) -> Result<Floats> {
+    fn probe_floats(&self) -> Result<Seen> {
         if self.adapter.backend != "Vulkan" {
-            return Ok(Floats::Rearranged);
+            return Ok(Seen { floats: Floats::Rearranged, compares: false, flushes: false });
         }
         let inputs: Vec<u8> = prelude::PROBE_INPUTS.iter().flat_map(|x| x.to_le_bytes()).collect();
         let left = self.probe(prelude::PROBE, &inputs)?;
-        Ok(if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged })
+        let floats = if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged };
+        let (wrong, flushes) = (left[24] & 7 != 0, left[24] & 16 != 0);
+        let compares = !wrong && (flushes || left[24] & 8 == 0);
+        Ok(Seen { floats, compares, flushes })
     }
 
     /// How many members exchange registers, if neighbours do and always so many.
@@ -514,7 +525,9 @@ impl Handles {
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    while let Some(n) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < listings.len()) {
+                    while let Some(n) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < listings.len())
+                    {
                         let made = self.pipelines(listings[n]);
                         *lock(&results[n]) = Some(made);
                     }

@@ -181,7 +181,8 @@ impl Executable {
     ) -> Result<wgpu::Buffer> {
         let name = &self.plan.buffer(slot).name;
         let buffer = buffer(handles, name, packing.bytes(), Use::Mapped)?;
-        let lost = |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
+        let lost =
+            |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
         let packed;
         let bytes: &[u8] = match packing.is_identity() {
             true => tensor.bytes(),
@@ -238,10 +239,13 @@ pub(crate) fn buffer(handles: &Handles, name: &str, bytes: usize, what: Use) -> 
         Use::Upload | Use::Download | Use::Parameters => handles.limits.max_buffer_size,
     };
     if size > limit {
-        let message =
-            format!("`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}", handles.adapter.name);
-        return Err(Error::new(Code::Budget, message)
-            .help("split the tensor, or run this program on the CPU target"));
+        let message = format!(
+            "`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}",
+            handles.adapter.name
+        );
+        return Err(
+            Error::new(Code::Budget, message).help("split the tensor, or run this program on the CPU target")
+        );
     }
     let usage = match what {
         Use::Storage | Use::Mapped => Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST,

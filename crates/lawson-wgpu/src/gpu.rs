@@ -101,7 +101,8 @@ impl Gpu {
         let bound = compiled.listing.bind(symbols)?;
         self.check(compiled, symbols, buffers)?;
         let members = bound.workgroups(&self.capabilities);
-        let read_back = self.handles.guarded("the launch", || self.submit(compiled, &bound, &members, buffers))?;
+        let read_back =
+            self.handles.guarded("the launch", || self.submit(compiled, &bound, &members, buffers))?;
         for (staging, bytes) in read_back.iter().zip(buffers) {
             if let Some(staging) = staging {
                 self.read(staging, bytes)?;
@@ -177,7 +178,8 @@ impl Gpu {
             layout: &compiled.pipelines.layout,
             entries: &entries,
         });
-        let mut encoder = self.handles.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut encoder =
+            self.handles.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             pass.set_bind_group(0, &group, &[]);

@@ -28,8 +28,14 @@ pub(crate) enum Item {
     Launch(usize),
     Host(Box<Hosted>),
     /// Bytes of a buffer of the device go to one of the host, or the other way.
-    Download { from: Piece, to: Slot },
-    Upload { from: Slot, to: Piece },
+    Download {
+        from: Piece,
+        to: Slot,
+    },
+    Upload {
+        from: Slot,
+        to: Piece,
+    },
     Loop(Box<Looping>),
     Branch(Box<Branching>),
 }
@@ -180,7 +186,12 @@ impl<'e> Filling<'e> {
         let mut spots = vec![Spot::default(); count];
         let mut ports = [Vec::new(), Vec::new()];
         for (side, n) in [(0, executable.inputs), (1, executable.outputs)] {
-            ports[side].resize_with(n, || Port { slot: None, bytes: 0, staging: None, spot: Spot::default() });
+            ports[side].resize_with(n, || Port {
+                slot: None,
+                bytes: 0,
+                staging: None,
+                spot: Spot::default(),
+            });
         }
         let [mut inputs, mut outputs] = ports;
         let (mut value_inputs, mut value_outputs) = (Vec::new(), Vec::new());
@@ -299,7 +310,9 @@ impl<'e> Filling<'e> {
             Action::Launch { kernel } => return self.launch(step, *kernel),
             Action::Evaluate { .. } | Action::Interpret(_) => {
                 let hosted = self.plan.hosted(step, &self.bytes, &self.instance.bindings)?;
-                Item::Host(Box::new(hosted.ok_or_else(|| Error::internal("a step of the host that is none"))?))
+                Item::Host(Box::new(
+                    hosted.ok_or_else(|| Error::internal("a step of the host that is none"))?,
+                ))
             }
             Action::Transfer => {
                 let [from, to] = step.buffers.as_slice() else {
@@ -314,7 +327,7 @@ impl<'e> Filling<'e> {
             Action::Loop(l) => {
                 let (condition, reads, times) = match &l.again {
                     Again::While { steps, condition } => {
-                                self.largest = self.largest.max(8);
+                        self.largest = self.largest.max(8);
                         (self.block(steps)?, Some(*condition), None)
                     }
                     Again::Times(n) => {
@@ -373,7 +386,15 @@ impl<'e> Filling<'e> {
         }
         let bindings = (0..arguments.len()).filter(|n| given.shared[*n].is_none()).collect();
         let ready = HashMap::new();
-        self.instance.launches.push(Launching { shader, bound, workgroups, arguments, bindings, based, ready });
+        self.instance.launches.push(Launching {
+            shader,
+            bound,
+            workgroups,
+            arguments,
+            bindings,
+            based,
+            ready,
+        });
         Ok(Some(Item::Launch(self.instance.launches.len() - 1)))
     }
 }
@@ -470,7 +491,11 @@ impl Instance {
         }
         let layout = &self.loaded.pipelines[launch.shader].layout;
         let group = handles.guarded("the buffers of a launch", || {
-            handles.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
+            handles.device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: None,
+                layout,
+                entries: &entries,
+            })
         })?;
         self.groups.push(group);
         let number = self.groups.len() - 1;

@@ -139,7 +139,9 @@ impl Bounds<'_> {
         for code in &listing.codes {
             if skipped > 0 {
                 match code {
-                    OpCode::Entry { .. } | OpCode::Loop { .. } | OpCode::Guard(_) | OpCode::Block => skipped += 1,
+                    OpCode::Entry { .. } | OpCode::Loop { .. } | OpCode::Guard(_) | OpCode::Block => {
+                        skipped += 1
+                    }
                     OpCode::EndEntry | OpCode::EndLoop | OpCode::EndGuard | OpCode::EndBlock => skipped -= 1,
                     _ => {}
                 }

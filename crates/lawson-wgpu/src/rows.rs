@@ -7,6 +7,7 @@
 
 use crate::lower::{Lower, refused, ty_of};
 use crate::opcode::{By, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word};
+use crate::quads::plain_extent;
 use crate::value::Known;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{Dim, Result};
@@ -89,7 +90,9 @@ impl Lower<'_> {
         while let Some(id) = open.pop() {
             let e = self.kernel.expr(id);
             let fine = match e {
-                Expr::Const(_) | Expr::State(..) | Expr::Other(..) | Expr::Compare(..) | Expr::Select(..) => true,
+                Expr::Const(_) | Expr::State(..) | Expr::Other(..) | Expr::Compare(..) | Expr::Select(..) => {
+                    true
+                }
                 Expr::Extremum(..) => true,
                 Expr::Unary(kind, _) => *kind == UnaryKind::Not,
                 Expr::Binary(kind, ..) => matches!(
@@ -159,7 +162,13 @@ impl Lower<'_> {
             let number = Word::lane_over(span);
             let first = Word::Product(Box::new(number), Box::new(Word::Const(span)));
             let end = Word::Sum(vec![first.clone(), Word::Const(span)]);
-            self.emit.codes.push(OpCode::Loop { axis, begin: first, end, step: i64::from(stride), by: By::Member });
+            self.emit.codes.push(OpCode::Loop {
+                axis,
+                begin: first,
+                end,
+                step: i64::from(stride),
+                by: By::Member,
+            });
             let mut others = Vec::new();
             for ((_, ty), memory) in vars.iter().zip(&shared) {
                 others.push(self.emit.define(*ty, Op::Load(*memory, Word::Axis(axis))));
@@ -239,6 +248,9 @@ impl Lower<'_> {
 
     /// A loop whose iterations are the members' own or shared among them.
     fn loop_by(&mut self, f: &For, by: By) -> Result<()> {
+        if let (By::Lanes, true, Some(extent)) = (by, self.by_fours, plain_extent(f)) {
+            return self.quads_by_lanes(f, extent);
+        }
         if let Some(left) = self.open(f, by)? {
             self.block(&f.body)?;
             self.close(left);

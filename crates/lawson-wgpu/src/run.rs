@@ -123,21 +123,19 @@ impl Instance {
         Ok(())
     }
 
-    fn upload_inputs<'a>(
-        &mut self,
-        handles: &Handles,
-        inputs: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<()> {
+    fn upload_inputs<'a>(&mut self, handles: &Handles, inputs: impl Iterator<Item = &'a [u8]>) -> Result<()> {
         let mut given = 0;
         for (n, bytes) in inputs.enumerate() {
             let Some(port) = self.inputs.get(n) else { break };
             given += 1;
             let Some(staging) = &port.staging else { continue };
             if bytes.len() < port.bytes {
-                let message = format!("input {n} has {} bytes; the plan was made for {}", bytes.len(), port.bytes);
+                let message =
+                    format!("input {n} has {} bytes; the plan was made for {}", bytes.len(), port.bytes);
                 return Err(Error::new(Code::InputType, message));
             }
-            let failed = |e: wgpu::MapRangeError| failed(format!("input {n} could not be given to the device: {e}"));
+            let failed =
+                |e: wgpu::MapRangeError| failed(format!("input {n} could not be given to the device: {e}"));
             let mut view = staging.get_mapped_range_mut(..).map_err(failed)?;
             view.slice(..port.bytes).copy_from_slice(&bytes[..port.bytes]);
         }
@@ -312,7 +310,9 @@ impl Instance {
             return Ok(());
         }
         let (spot, skip, size) = self.words(piece);
-        let Some(window) = self.window.clone() else { return Err(Error::internal("nothing to read through")) };
+        let Some(window) = self.window.clone() else {
+            return Err(Error::internal("nothing to read through"));
+        };
         let from = self.buffers[spot.buffer as usize].clone();
         self.commands.copy(handles, (&from, spot.offset), (&window, 0), size);
         self.commands.wait(handles, std::iter::once((&window, wgpu::MapMode::Read)))?;
@@ -364,7 +364,8 @@ impl Instance {
             let from = &self.buffers[self.spots[slot.0 as usize].buffer as usize];
             self.commands.copy(handles, (from, 0), (staging, 0), padded(port.bytes));
         }
-        let written = self.outputs.iter().filter_map(|p| p.staging.as_ref()).map(|s| (s, wgpu::MapMode::Read));
+        let written =
+            self.outputs.iter().filter_map(|p| p.staging.as_ref()).map(|s| (s, wgpu::MapMode::Read));
         let read = self.inputs.iter().filter_map(|p| p.staging.as_ref()).map(|s| (s, wgpu::MapMode::Write));
         self.commands.wait(handles, written.chain(read))?;
         let mut taken = 0;
@@ -374,7 +375,8 @@ impl Instance {
             taken += 1;
             let Some(staging) = &port.staging else { continue };
             if bytes.len() < port.bytes {
-                let message = format!("output {n} has {} bytes; the plan was made for {}", bytes.len(), port.bytes);
+                let message =
+                    format!("output {n} has {} bytes; the plan was made for {}", bytes.len(), port.bytes);
                 result = Err(Error::new(Code::InputType, message));
                 continue;
             }

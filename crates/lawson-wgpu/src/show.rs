@@ -76,8 +76,9 @@ impl Display for Named<'_, OpCode> {
                     Access::Write => "write",
                 };
                 let element = match element {
-                    Element::Word(ty) => ty.name(),
-                    Element::Byte => "bool in bytes",
+                    Element::Word(ty) => ty.name().to_string(),
+                    Element::Quad(ty) => format!("{} in quads", ty.name()),
+                    Element::Byte => "bool in bytes".to_string(),
                 };
                 write!(f, "buffer {name}: {element}, {access}, binding {binding}")
             }
@@ -193,7 +194,14 @@ impl Display for Named<'_, Word> {
 impl Named<'_, Word> {
     fn applied(&self, f: &mut Formatter<'_>, a: &Word, operator: &str, b: &Word) -> fmt::Result {
         match a {
-            Word::Axis(_) | Word::Const(_) | Word::Param(_) | Word::Base(_) | Word::Lane | Word::Min(_) | Word::Max(_) | Word::At(..) => {
+            Word::Axis(_)
+            | Word::Const(_)
+            | Word::Param(_)
+            | Word::Base(_)
+            | Word::Lane
+            | Word::Min(_)
+            | Word::Max(_)
+            | Word::At(..) => {
                 write!(f, "{}{operator}{}", self.with(a), self.with(b))
             }
             _ => write!(f, "({}){operator}{}", self.with(a), self.with(b)),

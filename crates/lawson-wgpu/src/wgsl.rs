@@ -137,7 +137,9 @@ impl Dialect<'_> {
                 // An array has at least one element.
                 let (element, size) = (ty.name(), size.as_const().unwrap_or(0).max(1));
                 match place {
-                    Residence::Private => self.line(&format!("var<private> {name}: array<{element}, {size}>;")),
+                    Residence::Private => {
+                        self.line(&format!("var<private> {name}: array<{element}, {size}>;"))
+                    }
                     Residence::Workgroup => {
                         self.line(&format!("var<workgroup> {name}: array<{element}, {size}>;"));
                     }
@@ -171,16 +173,16 @@ impl Dialect<'_> {
             OpCode::Set { var, value } => self.line(&format!("{var} = {value};")),
             OpCode::Store { memory, at, value } => self.store(*memory, at, *value),
             OpCode::LetQuad { values, memory, at } => {
-                let quad = format!("q{}", values[0].0);
+                let (quad, ty) = (format!("q{}", values[0].0), self.ty(*memory));
                 let place = self.element(*memory, at);
                 self.line(&format!("let {quad} = {place};"));
                 for (value, part) in values.iter().zip(["x", "y", "z", "w"]) {
-                    self.line(&format!("let {value}: f32 = {quad}.{part};"));
+                    self.line(&format!("let {value}: {ty} = {quad}.{part};"));
                 }
             }
             OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
-                let place = self.element(*memory, at);
-                self.line(&format!("{place} = vec4<f32>({a}, {b}, {c}, {d});"));
+                let (place, ty) = (self.element(*memory, at), self.ty(*memory));
+                self.line(&format!("{place} = vec4<{ty}>({a}, {b}, {c}, {d});"));
             }
             OpCode::Axis { axis, value } => {
                 let (axis, value) = (self.axis(*axis), self.word(value));
@@ -232,9 +234,10 @@ impl Dialect<'_> {
             Access::Write => "read_write",
         };
         let (ty, array) = match (element, access) {
-            (Element::Word(ty), _) => (ty, ty.name()),
-            (Element::Byte, Access::Read) => (Ty::Bool, "u32"),
-            (Element::Byte, Access::Write) => (Ty::Bool, "atomic<u32>"),
+            (Element::Word(ty), _) => (ty, ty.name().to_string()),
+            (Element::Quad(ty), _) => (ty, format!("vec4<{}>", ty.name())),
+            (Element::Byte, Access::Read) => (Ty::Bool, "u32".to_string()),
+            (Element::Byte, Access::Write) => (Ty::Bool, "atomic<u32>".to_string()),
         };
         self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
         if element == Element::Byte {
@@ -301,6 +304,10 @@ impl Dialect<'_> {
             self.line(&format!("  let {axis}: i32 = {value};"));
             inner = format!("{inner} / {count}");
         }
+    }
+
+    fn ty(&self, memory: MemoryId) -> &'static str {
+        self.memory.get(&memory.0).map_or("f32", |m| m.ty.name())
     }
 
     fn axis(&self, axis: AxisId) -> String {

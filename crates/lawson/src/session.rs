@@ -110,7 +110,9 @@ impl Session {
         self.check_count(inputs.len())?;
         match self.program.code() {
             Compiled::Reference(graph) => interp::run(graph, inputs, &self.options),
-            Compiled::Planned(planned) => planned.run_values(&mut self.planned, inputs, Times::ONCE, &self.options),
+            Compiled::Planned(planned) => {
+                planned.run_values(&mut self.planned, inputs, Times::ONCE, &self.options)
+            }
         }
     }
 
@@ -262,7 +264,9 @@ impl Session {
         self.run_values(inputs)?;
         match self.program.code() {
             Compiled::Reference(_) => Ok(None),
-            Compiled::Planned(planned) => planned.profile(&mut self.planned, inputs, rounds, &self.options).map(Some),
+            Compiled::Planned(planned) => {
+                planned.profile(&mut self.planned, inputs, rounds, &self.options).map(Some)
+            }
         }
     }
 

@@ -93,7 +93,8 @@ impl Executable {
             match b.place {
                 Place::Input(n) => ports[0][n].bytes = *bytes,
                 Place::Output(n) => ports[1][n].bytes = *bytes,
-                Place::Constant { .. } | Place::Arena | Place::Row { .. } | Place::Host | Place::Value(_) => {}
+                Place::Constant { .. } | Place::Arena | Place::Row { .. } | Place::Host | Place::Value(_) => {
+                }
             }
         }
         let [inputs, outputs] = ports;

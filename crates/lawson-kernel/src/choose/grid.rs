@@ -30,7 +30,8 @@ fn shared(kernel: &Kernel, most: usize) -> Schedule {
     for node in &kernel.body {
         let Node::For(f) = node else { continue };
         for f in nest(f).loops.iter().take_while(known).take(most) {
-            directives.push(Directive::Execute { axis: kernel.axis(f.axis).name.clone(), kind: Kind::Parallel });
+            directives
+                .push(Directive::Execute { axis: kernel.axis(f.axis).name.clone(), kind: Kind::Parallel });
         }
     }
     Schedule(directives)

@@ -267,8 +267,9 @@ impl Parser<'_> {
         let start = self.cursor.span();
         let number = self.places.len();
         self.places.push(self.cursor.source.place(start));
-        let (word, span) =
-            self.cursor.word("a step: `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`")?;
+        let (word, span) = self
+            .cursor
+            .word("a step: `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`")?;
         let step = match word {
             "step" => self.declared()?,
             "launch" | "evaluate" => self.run(word == "evaluate")?,
@@ -292,7 +293,8 @@ impl Parser<'_> {
             }
             _ => {
                 let message = format!("`{word}` is no step");
-                let help = "a step is `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`";
+                let help =
+                    "a step is `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`";
                 return Err(self.cursor.source.error(Code::Syntax, span, message).help(help));
             }
         };
