@@ -1,7 +1,10 @@
 """Compares a report of `lawson onnx-test --json` with expected.toml and docs/onnx-operators.md; with --bless, writes them.
 
     lawson onnx-test CASES --json > report.json
-    python tests/onnx/expect.py report.json [--bless]
+    python tests/onnx/expect.py report.json [--bless] [--part]
+
+With the report of another target than the CPU, it is expected-TARGET.toml, and there is no page; with --part, the report is of some cases,
+and what is listed of others is left alone.
 
 expected.toml lists every case that does not pass, with its status and the reason why it may not. A case that fails and is not
 listed is an error, and so is one that is listed and passes, or ends in another way. A blessed entry that is new gets what the
@@ -27,9 +30,10 @@ def text(value):
 def written(report, known):
     """expected.toml for a report; entries that still hold keep their reason."""
     totals = report["totals"]
+    names = ("CPU", "onnx") if report["target"] == "cpu" else (report["target"], f"onnx_{report['target']}_all")
     lines = [
-        "# Cases of ONNX's own suite that do not pass on the CPU target, and why. Compared by tests/onnx/expect.py in both",
-        "# directions; `./test onnx --bless` writes it anew and keeps the reasons.",
+        f"# Cases of ONNX's own suite that do not pass on the {names[0]} target, and why. Compared by tests/onnx/expect.py in both",
+        f"# directions; `./test {names[1]} --bless` writes it anew and keeps the reasons.",
         "",
         "[totals]",
         *(f"{name} = {totals[name]}" for name in ("passed", "failed", "skipped", "total")),
@@ -100,19 +104,29 @@ def drift(report, expected):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--bless"]
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if len(arguments) != 1:
         sys.exit(__doc__)
     report = json.loads(Path(arguments[0]).read_text())
-    expected = tomllib.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
+    part, own_page = "--part" in sys.argv, report["target"] == "cpu"
+    file = EXPECTED if own_page else HERE / f"expected-{report['target']}.toml"
+    expected = tomllib.loads(file.read_text()) if file.exists() else {}
+    if part:
+        # What is not part of the report is as it was.
+        names = {c["name"] for c in report["cases"]}
+        cases = {n: c for n, c in expected.get("cases", {}).items() if n in names}
+        expected = {"cases": cases, "totals": report["totals"]}
     if "--bless" in sys.argv:
-        EXPECTED.write_text(written(report, expected.get("cases", {})))
-        expected = tomllib.loads(EXPECTED.read_text())
-        TABLE.write_text(table(report, expected["cases"]))
-        print(f"wrote {EXPECTED.name} and {TABLE.name}")
+        if part:
+            sys.exit("all cases are needed to bless them")
+        file.write_text(written(report, expected.get("cases", {})))
+        expected = tomllib.loads(file.read_text())
+        if own_page:
+            TABLE.write_text(table(report, expected["cases"]))
+        print(f"wrote {file.name}" + (f" and {TABLE.name}" if own_page else ""))
         return
     differences = list(drift(report, expected))
-    if not TABLE.exists() or TABLE.read_text() != table(report, expected.get("cases", {})):
+    if own_page and (not TABLE.exists() or TABLE.read_text() != table(report, expected.get("cases", {}))):
         differences.append(f"{TABLE.name} is not what the report says: ./test onnx --bless")
     if differences:
         sys.exit("\n".join(differences))

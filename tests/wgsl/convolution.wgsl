@@ -6,9 +6,7 @@ struct Parameters {
   apart: u32,
 }
 @group(0) @binding(0) var<uniform> parameters: Parameters;
-fn pin(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.pin); }
-fn apart(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.apart); }
-fn f32_mul_add(a: f32, b: f32, c: f32) -> f32 { return pin(fma(a, apart(b), c)); }
+fn f32_mul_add(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }
 @group(0) @binding(1) var<storage, read> b0_x: array<f32>;
 @group(0) @binding(2) var<storage, read> b1_w3: array<f32>;
 @group(0) @binding(3) var<storage, read_write> b2_y: array<f32>;

@@ -144,6 +144,14 @@ fails, and the others go on. Exit codes: 0 nothing failed, 1 something did.")]
   lawson devices
   lawson devices --json | jq .wgpu[0].workgroup_memory_bytes")]
     Devices,
+    /// Show the kernels of a graph as op codes and as the text of their shaders.
+    #[command(after_help = "Examples:
+  lawson opcodes model.law
+  lawson opcodes model.law --workgroup-memory 4096 --no-subgroups
+  lawson opcodes model.law --device 0 --no-text
+
+Without --device, they are for a device that can do what WGSL promises everywhere, or what the options say.")]
+    Opcodes(OpcodesArgs),
     /// Show or clear the compiled pipelines that are kept on disk.
     #[command(after_help = "Examples:
   lawson cache
@@ -258,7 +266,8 @@ pub struct InputArgs {
     /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
     #[arg(long, value_name = "COUNT")]
     pub max_steps: Option<u64>,
-    /// How many bytes of values may be alive at once on the reference target, and inputs be made of; 8 for a float and 16 for an integer [default: 2147483648].
+    /// How many bytes of values may be alive at once, and inputs be made of; on the reference target a float takes 8 and an integer 16 [default: 2147483648 there; on
+    /// the CPU target what the system has left].
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
 }
@@ -370,11 +379,12 @@ pub struct RunArgs {
     /// Compute in f64 with a bound of the error of each element, and print both.
     #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
     pub exact: bool,
-    /// What to run on. The reference target runs every graph, slowly. The CPU target makes machine code, for x86-64 processors
+    /// What to run on. The reference target interprets every graph, slowly. The CPU target makes machine code, for x86-64 processors
     /// with AVX-512 or AVX2, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
     /// convolutions and windows in f16, bf16, f32, f64, bool and integers of 8 to 64 bits, and of loops and branches around them. What has no machine code is left to the evaluator of
-    /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why.
-    #[arg(long, value_enum, default_value_t = Target::Reference, value_name = "TARGET")]
+    /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why. The wgpu target makes shaders
+    /// of the same kernels, in the same dtypes but f64, for a GPU or a software device (`lawson devices`).
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -434,6 +444,30 @@ pub struct BisectArgs {
     /// How many times the error bound a result may be off.
     #[arg(long, default_value_t = 1.0)]
     pub slack: f64,
+}
+
+/// Arguments of `opcodes`.
+#[derive(Debug, Args)]
+pub struct OpcodesArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Bytes of memory that a workgroup shares.
+    #[arg(long, value_name = "BYTES")]
+    pub workgroup_memory: Option<u32>,
+    /// How many members exchange registers.
+    #[arg(long, value_name = "COUNT")]
+    pub subgroup: Option<u32>,
+    /// As if members could not exchange registers.
+    #[arg(long, conflicts_with = "subgroup")]
+    pub no_subgroups: bool,
+    /// Leave out the text of the shaders.
+    #[arg(long)]
+    pub no_text: bool,
+    /// The passes to run first: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
 }
 
 /// Arguments of `cache`.

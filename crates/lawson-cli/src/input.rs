@@ -9,7 +9,7 @@ use crate::load::{self, Loaded};
 use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson::graph::{Bindings, Dim, Graph, Symbol, Type, interp, nearest};
 use lawson::onnx::Kind;
-use lawson::{Code, Error, HostTensor, Result, Value, npy};
+use lawson::{Code, Error, HostTensor, Limits, Result, Value, npy};
 use std::path::Path;
 
 /// The greatest size that is drawn for a symbol that nothing else determines.
@@ -29,7 +29,13 @@ enum Source {
     Made(Fill),
 }
 
-/// The limits and inputs for a run of a graph.
+/// The limits of a session.
+pub fn limits(args: &InputArgs) -> Limits {
+    let default = Limits::default();
+    Limits { max_steps: args.max_steps.unwrap_or(default.max_steps), max_bytes: args.max_bytes }
+}
+
+/// The limits of the interpreter.
 pub fn options(args: &InputArgs) -> interp::Options {
     let default = interp::Options::default();
     interp::Options {

@@ -280,7 +280,22 @@ fn contradictions_are_wrong_usage() {
 fn outputs_are_not_touched_when_a_run_fails() {
     let folder = Folder::new();
     folder.file("neg.law", NEG).file("y.npy", "precious");
-    fails(&folder.run(&["run", "neg.law", "-i", "random", "--max-steps", "0", "-o", "y.npy"]), 1, "E0404");
+    fails(
+        &folder.run(&[
+            "run",
+            "neg.law",
+            "-i",
+            "random",
+            "--target",
+            "reference",
+            "--max-steps",
+            "0",
+            "-o",
+            "y.npy",
+        ]),
+        1,
+        "E0404",
+    );
     assert_eq!(fs::read(folder.path("y.npy")).unwrap(), b"precious");
     fails(&folder.run(&["run", "neg.law", "-i", "random", "-o", "no/such/folder/y.npy"]), 1, "E0701");
 }
@@ -303,7 +318,10 @@ fn loops_without_end_are_stopped() {
 fn what_would_take_all_memory_is_refused_before_it_does() {
     let folder = Folder::new();
     let huge = "lawson 1\ngraph @g() -> (y: f32[1000000000]) {\n  %y = iota {dtype = f32, shape = [1000000000], axis = 0}\n  return %y\n}\n";
-    fails(&folder.pipe(&["run", "-"], huge), 1, "E0404");
+    fails(&folder.pipe(&["run", "-", "--target", "reference"], huge), 1, "E0404");
+    fails(&folder.pipe(&["run", "-", "--max-bytes", "3999999999"], huge), 1, "takes 4000000");
+    let beyond = huge.replace("1000000000", "1000000000000");
+    fails(&folder.pipe(&["run", "-"], &beyond), 1, "E0404");
     fails(&folder.run(&["list", "random", "--depth", "100000", "--size", "100000", "--inline"]), 1, "E0404");
 }
 
@@ -320,7 +338,7 @@ fn run_on_the_cpu_gives_what_the_reference_gives() {
     let folder = Folder::new();
     folder.file("m.law", MLP);
     let args = ["run", "m.law", "-i", "random", "--seed", "3", "--bind", "N=6", "--json"];
-    let reference = json(&folder.run(&args));
+    let reference = json(&folder.run(&[&args[..], &["--target", "reference"]].concat()));
     let mut first: Option<Json> = None;
     for threads in ["1", "2", "3"] {
         let cpu = json(&folder.run(&[&args[..], &["--target", "cpu", "--threads", threads]].concat()));
@@ -353,10 +371,12 @@ fn run_on_the_cpu_says_what_it_leaves_to_the_host() {
     assert!(plan.contains("interpreter, @sort(") && plan.contains("because `sort`"), "{plan}");
     let report = json(&folder.run(&["show", "sort.law", "--plan", "--json"]));
     assert_eq!(report["plan"]["steps"][0]["interpreted"][0], "sort");
-    fine(&folder.run(&cpu[..4]));
-    fails(&folder.run(&[&cpu[..4], &["--isa", "portable"]].concat()), 2, "--target cpu");
+    assert_eq!(fine(&folder.run(&cpu)), fine(&folder.run(&cpu[..4])), "the CPU is the default");
+    let reference = [&cpu[..4], &["--target", "reference"]].concat();
+    assert!(!fine(&folder.run(&reference)).contains("interpreter"));
+    fails(&folder.run(&[&reference[..], &["--isa", "portable"]].concat()), 2, "--target cpu");
     fails(&folder.run(&[&cpu[..], &["--threads", "0"]].concat()), 2, "--threads 0");
-    fails(&folder.run(&[&cpu[..4], &["--threads", "2"]].concat()), 2, "--target cpu");
+    fails(&folder.run(&[&reference[..], &["--threads", "2"]].concat()), 2, "--target cpu");
 }
 
 #[test]
@@ -364,7 +384,7 @@ fn the_portable_target_runs_everywhere_and_says_that_it_did() {
     let folder = Folder::new();
     folder.file("neg.law", NEG);
     let args = ["run", "neg.law", "-i", "random"];
-    let reference = json(&folder.run(&[&args[..], &["--json"]].concat()));
+    let reference = json(&folder.run(&[&args[..], &["--target", "reference", "--json"]].concat()));
     let portable = [&args[..], &["--target", "cpu", "--isa", "portable"]].concat();
     assert!(
         fine(&folder.run(&portable)).contains("portable: 0 operators as machine code, 1 by the evaluator")

@@ -2,8 +2,8 @@
 //!
 //! Every virtual register has one interval, from its first definition to its last use, extended to the end of any loop that it is
 //! carried into. When registers run out, the interval that is cheapest to keep in memory goes there, where a use
-//! counts eight times more with every loop around it; constants go to the pool and cost no store. What was put into
-//! memory is reported: a kernel whose accumulators do not fit is a mistake of its schedule.
+//! counts eight times more with every loop around it, and next to nothing in code that rarely runs; constants go to the pool and cost no
+//! store. What was put into memory is reported, unless only rare code uses it: a kernel whose accumulators do not fit is a mistake of its schedule.
 
 use crate::asm::{Level, Width};
 use crate::code::{Access, Class, Gen, Item, Loop, Op, Program, V};
@@ -30,10 +30,15 @@ pub enum Line {
     Begin(usize),
     /// Its end.
     End(usize),
-    /// What follows is done only if some lane of the mask is set; the number tells it apart.
-    If(V, usize),
+    /// What follows is done only if some lane of the mask is set, which is rare.
+    If {
+        /// The mask.
+        mask: V,
+        /// The line where that ends.
+        end: usize,
+    },
     /// Where that ends.
-    EndIf(usize),
+    EndIf,
     /// A line for the listing.
     Comment(String),
 }
@@ -91,13 +96,20 @@ pub fn temporary(level: Level, class: Class) -> [u8; 2] {
     }
 }
 
+/// How often rare code runs, for one time that the code around it does.
+const RARE: f64 = 1.0 / 1024.0;
+
 #[derive(Clone)]
 struct Interval {
     v: V,
     class: Class,
     start: usize,
     end: usize,
+    /// How many lines it lasts, those that rarely run not counted.
+    length: usize,
     weight: f64,
+    /// Whether only rare code uses it.
+    rare: bool,
     /// The register that a move would like it to share.
     like: Option<V>,
     constant: Option<u64>,
@@ -111,10 +123,11 @@ fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
             Item::Op(op) => lines.push(Line::Op(op)),
             Item::Comment(text) => lines.push(Line::Comment(text)),
             Item::If { mask, body } => {
-                let id = lines.len();
-                lines.push(Line::If(mask, id));
+                let start = lines.len();
+                lines.push(Line::If { mask, end: start });
                 flatten(body, lines, loops);
-                lines.push(Line::EndIf(id));
+                lines[start] = Line::If { mask, end: lines.len() };
+                lines.push(Line::EndIf);
             }
             Item::Loop(l) => {
                 let Loop { counter, step, end, may_be_empty, inductions, body, comment } = *l;
@@ -157,6 +170,7 @@ pub fn allocate(program: Program, level: Level) -> Allocated {
             let fewer: Vec<u8> = all.into_iter().filter(|r| !temporary(level, class).contains(r)).collect();
             scan(&mine, &fewer, &program.entry, &mut out.locs);
         }
+        let mut stacked = false;
         for i in mine {
             match &mut out.locs[i.v.0 as usize] {
                 Loc::Reg(r) if class == Class::General => out.used |= 1 << *r,
@@ -165,12 +179,13 @@ pub fn allocate(program: Program, level: Level) -> Allocated {
                     out.stack = out.stack.next_multiple_of(size);
                     *loc = Loc::Stack(out.stack);
                     out.stack += size;
-                    out.spilled[n] += 1;
+                    out.spilled[n] += u32::from(!i.rare);
+                    stacked = true;
                 }
                 _ => {}
             }
         }
-        if class == Class::General && out.spilled[n] > 0 {
+        if class == Class::General && stacked {
             temporary(level, class).iter().for_each(|r| out.used |= 1 << r);
         }
     }
@@ -182,6 +197,7 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         start: usize,
         end: usize,
         weight: f64,
+        rare: bool,
         around: usize,
         like: Option<V>,
         constant: Option<u64>,
@@ -190,8 +206,8 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
     let mut seen: Vec<Option<Seen>> = classes.iter().map(|_| None).collect();
     // The loops around the current line.
     let mut stack: Vec<usize> = Vec::new();
-    let mut access = |v: V, kind: Access, line: usize, stack: &[usize]| {
-        let weight = 8f64.powi(stack.len() as i32);
+    let mut access = |v: V, kind: Access, line: usize, stack: &[usize], rare: bool| {
+        let weight = 8f64.powi(stack.len() as i32) * if rare { RARE } else { 1.0 };
         let slot = &mut seen[v.0 as usize];
         let at = match kind {
             Access::Use => 2 * line,
@@ -202,10 +218,11 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
             None => {
                 let around = stack.len();
                 let (like, constant, table) = (None, None, false);
-                *slot = Some(Seen { start: at, end: at, weight, around, like, constant, table });
+                *slot = Some(Seen { start: at, end: at, weight, rare, around, like, constant, table });
             }
             Some(s) => {
                 s.weight += weight;
+                s.rare &= rare;
                 s.end = s.end.max(at);
                 // Carried into a loop: it must last until the loop is done.
                 if s.around < stack.len() {
@@ -215,34 +232,42 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         }
     };
     for v in entry {
-        access(*v, Access::Def, 0, &[]);
+        access(*v, Access::Def, 0, &[], false);
     }
+    let mut rare_until = 0;
+    // How many common lines there are before each.
+    let mut common = vec![0; lines.len() + 1];
     for (n, line) in lines.iter_mut().enumerate() {
+        let rare = n < rare_until;
+        common[n + 1] = common[n] + usize::from(!rare);
         match line {
-            Line::Op(op) => op.visit(&mut |v, kind| access(*v, kind, n, &stack)),
+            Line::Op(op) => op.visit(&mut |v, kind| access(*v, kind, n, &stack, rare)),
             Line::Begin(id) => {
-                access(loops[*id].counter, Access::Use, n, &stack);
+                access(loops[*id].counter, Access::Use, n, &stack, rare);
                 if let Gen::Reg(v) = loops[*id].end {
-                    access(v, Access::Use, n, &stack);
+                    access(v, Access::Use, n, &stack, rare);
                 }
                 stack.push(*id);
             }
             Line::End(id) => {
                 let l = &loops[*id];
                 for (v, step) in &l.inductions {
-                    access(*v, Access::Both, n, &stack);
+                    access(*v, Access::Both, n, &stack, rare);
                     if let Gen::Reg(s) = step {
-                        access(*s, Access::Use, n, &stack);
+                        access(*s, Access::Use, n, &stack, rare);
                     }
                 }
-                access(l.counter, Access::Both, n, &stack);
+                access(l.counter, Access::Both, n, &stack, rare);
                 if let Gen::Reg(v) = l.end {
-                    access(v, Access::Use, n, &stack);
+                    access(v, Access::Use, n, &stack, rare);
                 }
                 stack.pop();
             }
-            Line::If(mask, _) => access(*mask, Access::Use, n, &stack),
-            Line::EndIf(_) | Line::Comment(_) => {}
+            Line::If { mask, end } => {
+                access(*mask, Access::Use, n, &stack, rare);
+                rare_until = rare_until.max(*end);
+            }
+            Line::EndIf | Line::Comment(_) => {}
         }
     }
     for line in lines.iter() {
@@ -269,8 +294,10 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
         .into_iter()
         .enumerate()
         .filter_map(|(n, s)| {
-            let Seen { start, end, weight, like, constant, table, .. } = s?;
-            Some(Interval { v: V(n as u32), class: classes[n], start, end, weight, like, constant, table })
+            let Seen { start, end, weight, rare, like, constant, table, .. } = s?;
+            let length = common[(end / 2).min(lines.len())] - common[start / 2];
+            let (v, class) = (V(n as u32), classes[n]);
+            Some(Interval { v, class, start, end, length, weight, rare, like, constant, table })
         })
         .collect();
     out.sort_by_key(|i| (i.start, i.v));
@@ -308,7 +335,7 @@ fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [L
         // By how long a register is won; constants and tables cost no store and, mostly, no load of their own.
         let cost = |i: &Interval| {
             let weight = if i.constant.is_some() || i.table { i.weight * 0.5 } else { i.weight };
-            weight / (i.end - i.start + 1) as f64
+            weight / (i.length + 1) as f64
         };
         let cheapest = active.iter().enumerate().min_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
         spilled = true;

@@ -50,6 +50,13 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
+/// How many bytes the system could still give without taking them from others, where it says so.
+pub fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
 impl Memory {
     /// `len` bytes of zero.
     pub fn zeroed(len: usize) -> Result<Memory, OutOfMemory> {

@@ -435,3 +435,18 @@ fn a_comparison_finds_what_is_wrong() {
     assert!(compare(oracle, &f32s(&[1.0, e]), 1.0).fault.is_some());
     assert!(compare(oracle, &Value::Optional(None), 1.0).fault.is_some());
 }
+
+#[test]
+fn composites_that_targets_compute_as_a_whole_may_be_as_far_off_as_they_promise() {
+    let g = graph(&[vector(4)], |b, x| Ok(vec![b.sigmoid(x[0])?]));
+    let r = result(&g, &[f32s(&[8.0, 0.0, f32::INFINITY, -200.0])]);
+    for i in 0..4 {
+        let ((lo, hi), y) = (r.range(i), r.value(i));
+        assert!(0.0 <= lo && lo <= y && y <= hi && hi <= 1.0, "{lo} {y} {hi}");
+    }
+    let unit = f64::from(f32::EPSILON) / 2.0;
+    let (lo, hi) = r.range(0);
+    assert!(r.value(0) - lo >= 2.5 * unit && hi - r.value(0) >= 2.5 * unit, "{lo} {hi}");
+    // No wider than the function itself asks for: units of 1, and what its parts are off.
+    assert!(hi - lo <= 24.0 * unit, "{lo} {hi}");
+}

@@ -211,8 +211,12 @@ impl Planner<'_, '_, '_> {
 
     fn launch(&mut self, lowered: Lowered, operators: usize) -> Result<()> {
         let Lowered { kernel, inputs, outputs } = lowered;
-        let constants: Vec<BufferId> =
-            (0..inputs.len()).filter(|i| self.is_constant(inputs[*i])).map(|i| BufferId(i as u32)).collect();
+        // Elements that share a byte stay where they are.
+        let fills_bytes = |i: usize| kernel.buffers[i].dtype.bits().is_multiple_of(8);
+        let constants: Vec<BufferId> = (0..inputs.len())
+            .filter(|i| self.is_constant(inputs[*i]) && fills_bytes(*i))
+            .map(|i| BufferId(i as u32))
+            .collect();
         let number = self.kernel(kernel, constants)?;
         let mut slots = Vec::new();
         for (i, v) in inputs.iter().enumerate() {

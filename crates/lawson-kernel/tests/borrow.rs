@@ -2,12 +2,12 @@
 //! `LAWSON_BLESS=1` these are written anew. And the text form of plans: round trips, and texts that are no plans.
 #![allow(clippy::unwrap_used)]
 
-use lawson_graph::random::{GraphShape, Rng, random_graph};
-use lawson_graph::{Code, Graph};
+use lawson_graph::random::{GraphShape, Rng, random_bindings, random_graph};
+use lawson_graph::{Code, Error, Graph};
 use lawson_kernel::borrow::{Report, check_text};
 use lawson_kernel::compile::compile;
 use lawson_kernel::machine::Machine;
-use lawson_kernel::{Barrier, Plan, borrow};
+use lawson_kernel::{Action, Barrier, Place, Plan, borrow};
 use std::path::{Path, PathBuf};
 
 fn plans() -> Vec<PathBuf> {
@@ -103,6 +103,35 @@ fn plans_of_random_graphs_are_right_and_read_back() {
 }
 
 /// A plan of Lawson's from which one barrier is taken: every barrier is needed, so every such plan is wrong.
+/// On a device: what is left to the host has transfers around it, every value a home, and the checker agrees with both.
+#[test]
+fn plans_for_devices_have_transfers_and_homes() {
+    let (mut transfers, mut shared) = (0, 0);
+    for seed in 0..60 {
+        let (graph, mut plan) = random_plan(seed);
+        for k in (0..plan.kernels.len()).step_by(2) {
+            plan.evaluate(k, &Error::new(Code::NotEmitted, "every other kernel is the host's"));
+        }
+        plan.add_transfers().unwrap_or_else(|e| panic!("seed {seed}: {e}\n{graph}"));
+        plan.visit(&mut |step, _| {
+            transfers += usize::from(matches!(step.action, Action::Transfer));
+            for region in step.buffers.iter().filter(|_| step.action.is_on_host()) {
+                let place = &plan.buffer(region.slot).place;
+                assert!(matches!(place, Place::Host | Place::Value(_)), "seed {seed}: {place:?}");
+            }
+        });
+        let bindings = random_bindings(&mut Rng::new(seed), &graph, 9).unwrap();
+        let apart = plan.bind_apart(&bindings).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{plan}"));
+        let report = borrow::check(&plan, Some(&apart.bound().unwrap()));
+        assert!(report.errors.is_empty(), "seed {seed}: {}\n{plan}", render(&report));
+        shared += apart.homes.iter().flatten().count() - apart.sizes.len();
+        let text = plan.to_text(None);
+        let read = Plan::parse(&text, None).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+        assert_eq!(bare(&read.plan.to_text(None)), bare(&text), "seed {seed}");
+    }
+    assert!(transfers > 100 && shared > 10, "{transfers} transfers, {shared} values in homes of others");
+}
+
 #[test]
 fn a_plan_without_one_of_its_barriers_is_refused() {
     let mut broken = 0;

@@ -268,8 +268,10 @@ impl Device {
         let fused = gpu::probe_fused(&handles)?;
         let (seen, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
         let Seen { floats, compares, flushes } = seen;
+        let max_iterations = handles.probe_loop()?;
         let known = handles.adapter.capabilities();
-        let capabilities = Capabilities { fused, floats, compares, flushes, subgroup, ..known };
+        let capabilities =
+            Capabilities { fused, floats, compares, flushes, subgroup, max_iterations, ..known };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
@@ -445,6 +447,14 @@ impl Handles {
         let (wrong, flushes) = (left[24] & 7 != 0, left[24] & 16 != 0);
         let compares = !wrong && (flushes || left[24] & 8 == 0);
         Ok(Seen { floats, compares, flushes })
+    }
+
+    /// After how many iterations loops are left, if they are: drivers that run on a processor guard against those that never end.
+    fn probe_loop(&self) -> Result<Option<u32>> {
+        let inputs = [prelude::PROBE_COUNT.to_le_bytes(), [0; 4]].concat();
+        let left = self.probe(prelude::PROBE_LOOP, &inputs)?;
+        let count = u32::from_le_bytes([left[4], left[5], left[6], left[7]]);
+        Ok(Some(count).filter(|n| *n != prelude::PROBE_COUNT))
     }
 
     /// How many members exchange registers, if neighbours do and always so many.

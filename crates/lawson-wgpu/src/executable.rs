@@ -105,7 +105,12 @@ impl Executable {
             if known.contains_key(&key) {
                 continue;
             }
-            match Listing::bound(&plan.kernels[key.0], &capabilities, &key.1) {
+            let listing = Listing::bound(&plan.kernels[key.0], &capabilities, &key.1).and_then(|listing| {
+                // What fits for no run is known now if no run decides on sizes.
+                let fixed = listing.parameters.is_empty() && listing.bases.is_empty();
+                if fixed { listing.bind(&[]).map(|_| listing) } else { Ok(listing) }
+            });
+            match listing {
                 Ok(listing) => {
                     known.insert(key.clone(), listing);
                     order.push(key);
@@ -223,9 +228,9 @@ pub(crate) enum Use {
     Parameters,
 }
 
-/// How many bytes a buffer of the device has for so many: whole words, and at least one.
+/// How many bytes a buffer of the device has for so many: whole words, and at least one number of 64 bits.
 pub(crate) fn padded(bytes: usize) -> u64 {
-    (bytes as u64).next_multiple_of(4).max(4)
+    (bytes as u64).next_multiple_of(4).max(8)
 }
 
 /// A buffer of so many bytes, rounded up to words; an error says how much was asked.

@@ -157,9 +157,9 @@ impl Gpu {
         };
         let mut bindings = vec![make(&bound.words(&[]), Usage::UNIFORM)];
         for bytes in buffers {
-            // Whole words, and at least one.
+            // Whole words, and at least one number of 64 bits.
             let mut padded = bytes.clone();
-            padded.resize(bytes.len().next_multiple_of(4).max(4), 0);
+            padded.resize(bytes.len().next_multiple_of(4).max(8), 0);
             bindings.push(make(&padded, Usage::STORAGE | Usage::COPY_SRC));
         }
         if !compiled.listing.spilled.is(0) {

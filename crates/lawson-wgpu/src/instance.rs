@@ -156,6 +156,15 @@ const PAGE: u64 = 64 << 10;
 const AHEAD: u64 = 16 << 10;
 
 impl Executable {
+    /// How many bytes of the device an instance for these sizes takes: inputs, outputs and the plan's own values, without scratch.
+    pub fn bytes(&self, bindings: &Bindings) -> Result<u64> {
+        let apart = self.plan.bind_apart(bindings)?;
+        let ports = self.plan.buffers.iter().zip(&apart.bytes);
+        let ports = ports.filter(|(b, _)| matches!(b.place, Place::Input(_) | Place::Output(_)));
+        let all = ports.map(|(_, bytes)| *bytes).chain(apart.sizes.iter().copied());
+        Ok(all.fold(0u64, |sum, bytes| sum.saturating_add(bytes as u64)))
+    }
+
     /// Buffers and launches for these sizes.
     pub fn instance(self: &Arc<Self>, bindings: &Bindings) -> Result<Instance> {
         Filling::new(self, bindings)?.fill()

@@ -70,6 +70,10 @@ struct Bounds<'l> {
     parameters: Vec<i32>,
     /// The last element at which each buffer of [`Listing::bases`] may begin.
     bases: &'l [i64],
+    /// How often the place that is looked at is come to in one iteration of the launch, loop by loop.
+    times: Vec<i64>,
+    /// Iterations of loops in one iteration of each launch.
+    loops: Vec<i64>,
     axes: Vec<Interval>,
 }
 
@@ -91,7 +95,7 @@ impl Listing {
         };
         let parameters = self.parameters.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
         let axes = vec![(0, 0); self.axes.len()];
-        let mut bounds = Bounds { listing: self, parameters, bases, axes };
+        let mut bounds = Bounds { listing: self, parameters, bases, times: vec![1], loops: Vec::new(), axes };
         bounds.check()?;
         let mut iterations = Vec::with_capacity(self.launches.len());
         for launch in &self.launches {
@@ -109,6 +113,7 @@ impl Listing {
             iterations.push((total.unsigned_abs(), launch.members));
         }
         let spilled = evaluate(&self.spilled)?.unsigned_abs();
+        let loops = std::mem::take(&mut bounds.loops);
         let group = u64::from(spilled) * 4 * u64::from(self.capabilities.workgroup);
         if group > self.capabilities.max_buffer_bytes {
             let limit = self.capabilities.max_buffer_bytes;
@@ -116,7 +121,30 @@ impl Listing {
                 .refused(format!("the scratch of one workgroup takes {group} bytes, a buffer has {limit}"))
                 .help("tile the loops around the scratch"));
         }
-        Ok(Bound { parameters: bounds.parameters, iterations, spilled })
+        let bound = Bound { parameters: bounds.parameters, iterations, spilled };
+        self.check_iterations(&bound, &loops)?;
+        Ok(bound)
+    }
+
+    /// That no member goes through more iterations of loops than the driver lets it.
+    fn check_iterations(&self, bound: &Bound, loops: &[i64]) -> Result<()> {
+        let Some(most) = self.capabilities.max_iterations else { return Ok(()) };
+        let groups = bound.workgroups(&self.capabilities);
+        for (((count, members), groups), loops) in bound.iterations.iter().zip(groups).zip(loops) {
+            let at_once = match members {
+                Members::One => u64::from(groups) * u64::from(self.capabilities.workgroup),
+                Members::Workgroup(_) => u64::from(groups),
+            };
+            let turns = u64::from(*count).div_ceil(at_once.max(1));
+            let all = turns.saturating_mul(loops.unsigned_abs());
+            if all >= u64::from(most) {
+                let message = format!(
+                    "a member goes through {all} iterations of loops; the driver leaves them after {most}"
+                );
+                return Err(self.refused(message).help("run it on another device, or on the CPU target"));
+            }
+        }
+        Ok(())
     }
 
     fn refused(&self, message: String) -> Error {
@@ -149,6 +177,8 @@ impl Bounds<'_> {
             }
             match code {
                 OpCode::Entry { launch } => {
+                    self.times = vec![1];
+                    self.loops.push(1);
                     for span in &listing.launches[*launch].axes {
                         let begin = self.word(&listing.word_of(&span.begin))?;
                         let count = self.word(&listing.word_of(&span.count()))?;
@@ -171,6 +201,17 @@ impl Bounds<'_> {
                     self.fits((begin.0, end.1 + moves), "the last value of a loop")?;
                     self.axes[axis.0 as usize] = (begin.0, (end.1 - 1).max(begin.0));
                     skipped = u32::from(end.1 <= begin.0);
+                    if skipped == 0 {
+                        let trips = (end.1 - begin.0 + moves - 1) / moves;
+                        let times = self.times.last().map_or(1, |t| t.saturating_mul(trips));
+                        self.times.push(times);
+                        if let Some(all) = self.loops.last_mut() {
+                            *all = all.saturating_add(times);
+                        }
+                    }
+                }
+                OpCode::EndLoop => {
+                    self.times.pop();
                 }
                 OpCode::Let { op: Op::Index(w) | Op::Load(_, w), .. } | OpCode::Store { at: w, .. } => {
                     self.word(w)?;
@@ -194,7 +235,6 @@ impl Bounds<'_> {
                 | OpCode::Barrier
                 | OpCode::Block
                 | OpCode::EndBlock
-                | OpCode::EndLoop
                 | OpCode::EndGuard => {}
             }
         }

@@ -44,6 +44,7 @@ mod tiles;
 mod trusted;
 mod value;
 pub mod wgsl;
+mod wide;
 mod word;
 
 pub use device::{Adapter, Device, Options, Selection, adapters};

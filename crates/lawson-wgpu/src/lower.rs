@@ -6,8 +6,8 @@
 
 use crate::math::Emit;
 use crate::opcode::{
-    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Op, OpCode, Residence,
-    Span, Ty, VarId, Word,
+    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Narrow, Op, OpCode,
+    Residence, Span, Ty, VarId, Word,
 };
 use crate::quads::{Kept, Part};
 use crate::strategy::{Strategy, strategy};
@@ -62,16 +62,31 @@ pub(crate) fn refused(kernel: &Kernel, message: impl Into<String>) -> Error {
 /// The type in which values of a dtype are computed.
 pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
     Ok(match dtype {
-        DType::F32 => Ty::F32,
-        DType::I32 => Ty::I32,
-        DType::U32 => Ty::U32,
+        DType::F32 | DType::F16 | DType::BF16 => Ty::F32,
+        DType::I32 | DType::I16 | DType::I8 => Ty::I32,
+        DType::U32 | DType::U16 | DType::U8 => Ty::U32,
+        DType::I64 => Ty::I64,
+        DType::U64 => Ty::U64,
         DType::Bool => Ty::Bool,
         other => {
             return Err(refused(kernel, format!("op codes have no {other}")).help(
-                "f32, i32, u32 and bool are there; insert a `cast`, or run this part on another target",
+                "f32, f16, bf16, bool and integers of 8 to 64 bits are there; insert a `cast`, or run this part on another target",
             ));
         }
     })
+}
+
+/// What a dtype is in memory, if it takes less than a word.
+pub(crate) fn narrow_of(dtype: DType) -> Option<Narrow> {
+    match dtype {
+        DType::I8 => Some(Narrow::I8),
+        DType::U8 => Some(Narrow::U8),
+        DType::I16 => Some(Narrow::I16),
+        DType::U16 => Some(Narrow::U16),
+        DType::F16 => Some(Narrow::F16),
+        DType::BF16 => Some(Narrow::BF16),
+        _ => None,
+    }
 }
 
 impl Listing {
@@ -243,11 +258,16 @@ fn declare(
             Role::Input => Access::Read,
             Role::Output => Access::Write,
             Role::Scratch(_) => {
-                let words = size.and_then(|s| u32::try_from(s).ok());
+                let wide = i64::from(matches!(ty, Ty::I64 | Ty::U64)) + 1;
+                let words = size.and_then(|s| u32::try_from(s.saturating_mul(wide)).ok());
                 let place = match words.and_then(|w| private.checked_sub(w)) {
                     Some(left) => {
                         private = left;
                         kept.clone()
+                    }
+                    None if matches!(ty, Ty::I64 | Ty::U64) => {
+                        return Err(refused(kernel, format!("`{name}` of {} is large", buffer.dtype))
+                            .help("scratch of 64 bits must fit in registers or workgroup memory"));
                     }
                     None => {
                         let from = spilled.clone();
@@ -273,10 +293,12 @@ fn declare(
             continue;
         }
         binding += 1;
-        let element = match ty {
-            Ty::Bool => Element::Byte,
-            _ if strategy.quads().contains(&BufferId(id as u32)) => Element::Quad(ty),
-            Ty::F32 | Ty::I32 | Ty::U32 => Element::Word(ty),
+        let element = match (narrow_of(buffer.dtype), ty) {
+            (Some(narrow), _) => Element::Narrow(narrow),
+            (None, Ty::Bool) => Element::Byte,
+            (None, _) if strategy.quads().contains(&BufferId(id as u32)) => Element::Quad(ty),
+            (None, Ty::F32 | Ty::I32 | Ty::U32) => Element::Word(ty),
+            (None, Ty::I64 | Ty::U64) => Element::Wide(ty),
         };
         codes.push(OpCode::Buffer { memory, name, binding, element, access });
     }

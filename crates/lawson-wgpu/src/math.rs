@@ -48,6 +48,8 @@ impl Emit {
             Literal::F32(_) => Ty::F32,
             Literal::I32(_) => Ty::I32,
             Literal::U32(_) => Ty::U32,
+            Literal::I64(_) => Ty::I64,
+            Literal::U64(_) => Ty::U64,
             Literal::Bool(_) => Ty::Bool,
         };
         self.define(ty, Op::Literal(literal))
@@ -58,6 +60,9 @@ impl Emit {
         let result = match primitive {
             Primitive::Eq | Primitive::Ne | Primitive::Lt | Primitive::Le | Primitive::IsNan => Ty::Bool,
             Primitive::Cast(to) | Primitive::Bitcast(to) => to,
+            Primitive::Narrow(to) | Primitive::Saturate(to) => to.ty(),
+            Primitive::BitsOf(_) => Ty::U32,
+            Primitive::OfBits(_) => Ty::F32,
             _ => ty,
         };
         self.define(result, Op::Apply(primitive, ty, operands.to_vec()))

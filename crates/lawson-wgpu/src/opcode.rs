@@ -64,6 +64,8 @@ pub struct Capabilities {
     pub compares: bool,
     /// Whether subnormal numbers become zero, as WGSL allows.
     pub flushes: bool,
+    /// After how many iterations of loops a member of a launch just goes on, where a driver does that.
+    pub max_iterations: Option<u32>,
 }
 
 /// What the compiler of a device does to arithmetic of floats.
@@ -100,6 +102,7 @@ impl Default for Capabilities {
             floats: Floats::Rearranged,
             compares: false,
             flushes: false,
+            max_iterations: None,
         }
     }
 }
@@ -162,8 +165,29 @@ pub enum Ty {
     I32,
     /// An unsigned integer of 32 bits, wrapping.
     U32,
+    /// A signed integer of 64 bits, wrapping.
+    I64,
+    /// An unsigned integer of 64 bits, wrapping.
+    U64,
     /// A truth value.
     Bool,
+}
+
+/// A number that takes less than a word in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Narrow {
+    /// A signed integer of 8 bits, computed with in [`Ty::I32`].
+    I8,
+    /// An unsigned integer of 8 bits, computed with in [`Ty::U32`].
+    U8,
+    /// A signed integer of 16 bits.
+    I16,
+    /// An unsigned integer of 16 bits.
+    U16,
+    /// A float of 16 bits, computed with in [`Ty::F32`] and rounded where that can be told.
+    F16,
+    /// A float of 16 bits with the exponent of f32.
+    BF16,
 }
 
 /// A value: defined once, in the block in which it is used or in one around it.
@@ -325,6 +349,10 @@ pub enum Element {
     Quad(Ty),
     /// A bool a byte, four a word. A store changes no other byte, whoever stores there at the same time.
     Byte,
+    /// Two or four a word. A store changes no other, whoever stores there at the same time.
+    Narrow(Narrow),
+    /// One in two words, the low one first.
+    Wide(Ty),
 }
 
 /// What is done with a buffer.
@@ -379,6 +407,10 @@ pub enum Literal {
     I32(i32),
     /// An unsigned integer.
     U32(u32),
+    /// An integer of 64 bits.
+    I64(i64),
+    /// An unsigned integer of 64 bits.
+    U64(u64),
     /// A truth value.
     Bool(bool),
 }
@@ -522,6 +554,14 @@ pub enum Primitive {
     Cast(Ty),
     /// The bits in this type.
     Bitcast(Ty),
+    /// An integer as the narrow one of its low bits; a float rounded to the narrow one.
+    Narrow(Narrow),
+    /// A float as the narrow integer that is nearest towards zero; saturates.
+    Saturate(Narrow),
+    /// The bits of a float, rounded to the narrow one, as an unsigned integer.
+    BitsOf(Narrow),
+    /// The narrow float of these bits, the low ones of an unsigned integer.
+    OfBits(Narrow),
 }
 
 impl Ty {
@@ -531,7 +571,40 @@ impl Ty {
             Ty::F32 => "f32",
             Ty::I32 => "i32",
             Ty::U32 => "u32",
+            Ty::I64 => "i64",
+            Ty::U64 => "u64",
             Ty::Bool => "bool",
+        }
+    }
+}
+
+impl Narrow {
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Narrow::I8 => "i8",
+            Narrow::U8 => "u8",
+            Narrow::I16 => "i16",
+            Narrow::U16 => "u16",
+            Narrow::F16 => "f16",
+            Narrow::BF16 => "bf16",
+        }
+    }
+
+    /// How many bits it has.
+    pub fn bits(self) -> u32 {
+        match self {
+            Narrow::I8 | Narrow::U8 => 8,
+            Narrow::I16 | Narrow::U16 | Narrow::F16 | Narrow::BF16 => 16,
+        }
+    }
+
+    /// The type in which it is computed with.
+    pub fn ty(self) -> Ty {
+        match self {
+            Narrow::I8 | Narrow::I16 => Ty::I32,
+            Narrow::U8 | Narrow::U16 => Ty::U32,
+            Narrow::F16 | Narrow::BF16 => Ty::F32,
         }
     }
 }
@@ -577,6 +650,10 @@ impl Primitive {
             Primitive::Select => "select",
             Primitive::Cast(_) => "to",
             Primitive::Bitcast(_) => "bits",
+            Primitive::Narrow(_) => "narrow",
+            Primitive::Saturate(_) => "saturate",
+            Primitive::BitsOf(_) => "bits_of",
+            Primitive::OfBits(_) => "of_bits",
         }
     }
 }

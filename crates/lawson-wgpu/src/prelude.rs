@@ -10,13 +10,20 @@
 //!   seen to round once.
 
 use crate::opcode::{Capabilities, Floats, Fused};
+use crate::wide;
+use std::collections::BTreeSet;
 
 /// A function of the prelude.
-struct Piece {
-    name: &'static str,
+pub(crate) struct Piece {
+    pub(crate) name: &'static str,
     /// The pieces that it calls.
-    needs: &'static [&'static str],
-    text: &'static str,
+    pub(crate) needs: &'static [&'static str],
+    pub(crate) text: &'static str,
+}
+
+/// All pieces, each after those that it needs.
+fn all() -> impl Iterator<Item = &'static Piece> + Clone {
+    PIECES.iter().chain(wide::PIECES)
 }
 
 /// The pieces that these names need, in an order in which each stands before its use.
@@ -24,15 +31,14 @@ pub(crate) fn pieces<'a>(
     names: impl IntoIterator<Item = &'a str>,
     capabilities: &Capabilities,
 ) -> Vec<&'static str> {
-    let mut wanted = vec![false; PIECES.len()];
+    let mut wanted = BTreeSet::new();
     let mut open: Vec<&str> = names.into_iter().collect();
     while let Some(name) = open.pop() {
-        let found = PIECES.iter().position(|p| p.name == name);
-        if let Some(i) = found
-            && !std::mem::replace(&mut wanted[i], true)
+        if let Some(piece) = all().find(|p| p.name == name)
+            && wanted.insert(piece.name)
         {
-            open.extend(PIECES[i].needs);
-            if PIECES[i].name == "f32_fma" && capabilities.fused == Fused::Twice {
+            open.extend(piece.needs);
+            if piece.name == "f32_fma" && capabilities.fused == Fused::Twice {
                 open.extend(FMA_NEEDS);
             }
         }
@@ -48,7 +54,7 @@ pub(crate) fn pieces<'a>(
         (_, _, Floats::Kept) => kept(p).unwrap_or(p.text),
         (_, _, Floats::Rearranged) => p.text,
     };
-    PIECES.iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(p, _)| text(p)).collect()
+    all().filter(|p| wanted.contains(p.name)).map(text).collect()
 }
 
 /// What a compiler that keeps operations needs instead: products are pinned, so that none is fused with a sum.
@@ -108,6 +114,20 @@ fn probe() {
 /// The inputs of [`PROBE`]. In the place of the last two it leaves what was rearranged, and what was compared wrongly: NaN (1), other
 /// numbers (2), in a selection (4), subnormal numbers (8), which products may lose too (16).
 pub(crate) const PROBE_INPUTS: [f32; 7] = [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0, 1e-40];
+
+/// A shader that counts to a number, to see whether a driver lets it.
+pub(crate) const PROBE_LOOP: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(1)
+fn probe() {
+  var count = 0u;
+  for (var i = 0u; i < x[0]; i++) { count += 1u + (i & x[1]); }
+  x[1] = count;
+}
+";
+
+/// How far [`PROBE_LOOP`] counts: no driver that stops loops is known to let them go on so far.
+pub(crate) const PROBE_COUNT: u32 = 200_000;
 
 /// A shader that says which member of a subgroup each member of a workgroup of 256 is.
 pub(crate) const PROBE_SUBGROUP: &str = "\
@@ -539,10 +559,14 @@ mod tests {
 
     #[test]
     fn every_piece_names_all_that_it_calls_and_stands_after_it() {
-        for (i, piece) in PIECES.iter().enumerate() {
+        for (i, piece) in all().enumerate() {
             let (_, body) = piece.text.split_once('{').unwrap();
-            for (j, other) in PIECES.iter().enumerate() {
-                if body.contains(&format!("{}(", other.name)) {
+            for (j, other) in all().enumerate() {
+                let call = format!("{}(", other.name);
+                let called = body
+                    .match_indices(&call)
+                    .any(|(at, _)| !body[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+                if called {
                     assert!(j < i, "{} stands before {}", piece.name, other.name);
                     assert!(piece.needs.contains(&other.name), "{} calls {}", piece.name, other.name);
                 }

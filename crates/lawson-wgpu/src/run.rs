@@ -301,7 +301,8 @@ impl Instance {
         let spot = self.spots[piece.slot.0 as usize];
         let begin = spot.offset + piece.offset;
         let first = begin / 4 * 4;
-        (Spot { offset: first, ..spot }, begin - first, padded((begin - first) as usize + piece.bytes))
+        let size = (begin - first + piece.bytes as u64).next_multiple_of(4);
+        (Spot { offset: first, ..spot }, begin - first, size)
     }
 
     /// Waits for what comes before, and reads bytes of a buffer.
@@ -333,7 +334,7 @@ impl Instance {
         let (spot, skip, size) = self.words(piece);
         let buffer = self.buffers[spot.buffer as usize].clone();
         // A buffer of its own may be longer than what lies in it; a row has neighbours.
-        let alone = spot.offset == 0 && skip == 0 && size >= padded(self.root_bytes(piece.slot));
+        let alone = spot.offset == 0 && skip == 0 && piece.bytes == self.root_bytes(piece.slot);
         let mut words = vec![0; size as usize];
         if !alone && (skip > 0 || size != piece.bytes as u64) {
             let around = Piece { offset: piece.offset - skip, bytes: size as usize, ..piece };

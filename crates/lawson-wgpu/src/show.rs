@@ -76,9 +76,10 @@ impl Display for Named<'_, OpCode> {
                     Access::Write => "write",
                 };
                 let element = match element {
-                    Element::Word(ty) => ty.name().to_string(),
+                    Element::Word(ty) | Element::Wide(ty) => ty.name().to_string(),
                     Element::Quad(ty) => format!("{} in quads", ty.name()),
                     Element::Byte => "bool in bytes".to_string(),
+                    Element::Narrow(narrow) => narrow.name().to_string(),
                 };
                 write!(f, "buffer {name}: {element}, {access}, binding {binding}")
             }
@@ -146,6 +147,8 @@ impl Display for Named<'_, Op> {
             Op::Literal(Literal::F32(bits)) => write!(f, "{:?}", f32::from_bits(*bits)),
             Op::Literal(Literal::I32(v)) => write!(f, "{v}"),
             Op::Literal(Literal::U32(v)) => write!(f, "{v}"),
+            Op::Literal(Literal::I64(v)) => write!(f, "{v}"),
+            Op::Literal(Literal::U64(v)) => write!(f, "{v}"),
             Op::Literal(Literal::Bool(v)) => write!(f, "{v}"),
             Op::Index(w) => write!(f, "index {}", self.with(w)),
             Op::Load(memory, at) => write!(f, "load {}[{}]", self.memory(*memory), self.with(at)),
@@ -154,6 +157,10 @@ impl Display for Named<'_, Op> {
             Op::Apply(primitive, ty, operands) => {
                 write!(f, "{}.{}", ty.name(), primitive.name())?;
                 if let Primitive::Cast(to) | Primitive::Bitcast(to) = primitive {
+                    write!(f, ".{}", to.name())?;
+                }
+                use Primitive::{BitsOf, Narrow, OfBits, Saturate};
+                if let Narrow(to) | Saturate(to) | BitsOf(to) | OfBits(to) = primitive {
                     write!(f, ".{}", to.name())?;
                 }
                 operands.iter().try_for_each(|o| write!(f, " {o}"))

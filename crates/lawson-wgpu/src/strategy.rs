@@ -281,7 +281,7 @@ fn tiles(kernel: &Kernel, chain: &[&For], inner: &[Node], capabilities: &Capabil
     };
     let known = extent(m).is_some() && extent(n).is_some();
     let shape = match known {
-        true => SHAPES.iter().filter(fits).find(count).or_else(|| SHAPES.iter().filter(fits).next_back()),
+        true => SHAPES.iter().filter(fits).find(count).or_else(|| SHAPES.iter().rfind(fits)),
         false => SHAPES[1..].iter().find(fits),
     };
     let along_sum = [0, 1].map(|i| is_dense(&found[i].1, k.axis));

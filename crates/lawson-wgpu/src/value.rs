@@ -2,9 +2,9 @@
 //!
 //! As in the direct evaluator both sides of a `select` are computed, and a guarded load reads only where its conditions hold.
 
-use crate::lower::{Lower, refused, ty_of};
+use crate::lower::{Lower, narrow_of, refused, ty_of};
 use crate::math::{binary_function, unary_function};
-use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, Test, Ty, ValueId};
+use crate::opcode::{Literal, MemoryId, Narrow, Op, OpCode, Primitive, Test, Ty, ValueId};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Result};
 use lawson_kernel::math::Function;
@@ -39,15 +39,24 @@ impl Lower<'_> {
         known.get(&root).copied().ok_or_else(|| self.missing(root))
     }
 
-    /// The type of an operand that is compared or cast. An i64 that is an index, or a number of 32 bits, is one of 32 bits:
-    /// indices that are not are refused before a launch.
-    fn compared(&self, id: ExprId) -> Result<Ty> {
-        let narrow = match self.kernel.expr(id) {
-            Expr::Index(_, DType::I64) => true,
-            Expr::Const(s) if s.dtype == DType::I64 => s.as_i64().is_some_and(|v| i32::try_from(v).is_ok()),
-            _ => false,
-        };
-        if narrow { Ok(Ty::I32) } else { ty_of(self.kernel, self.kernel.dtype(id)) }
+    /// A value in the type of its dtype, with nothing more than that holds: narrow floats are computed with in f32.
+    fn rounded(&mut self, id: ExprId, value: ValueId) -> ValueId {
+        match narrow_of(self.kernel.dtype(id)) {
+            Some(to @ (Narrow::F16 | Narrow::BF16)) => {
+                self.emit.apply(Primitive::Narrow(to), Ty::F32, &[value])
+            }
+            _ => value,
+        }
+    }
+
+    /// A result of arithmetic, wrapped to its dtype.
+    fn wrapped(&mut self, dtype: DType, value: ValueId) -> ValueId {
+        match narrow_of(dtype) {
+            Some(to @ (Narrow::I8 | Narrow::U8 | Narrow::I16 | Narrow::U16)) => {
+                self.emit.apply(Primitive::Narrow(to), to.ty(), &[value])
+            }
+            _ => value,
+        }
     }
 
     fn missing(&self, id: ExprId) -> lawson_graph::Error {
@@ -64,22 +73,29 @@ impl Lower<'_> {
                 self.emit.literal(literal)
             }
             Expr::Index(i, dtype) => {
-                let to = if *dtype == DType::I64 { Ty::I32 } else { ty_of(self.kernel, *dtype)? };
+                let to = ty_of(self.kernel, *dtype)?;
                 let word = self.parameters.word(&self.scope, i);
                 let index = self.emit.define(Ty::I32, Op::Index(word));
-                self.cast(index, Ty::I32, to)
+                let value = self.cast(index, Ty::I32, to);
+                self.wrapped(*dtype, value)
             }
             Expr::Load(load) => {
                 let otherwise = load.guard.as_ref().map(|g| of(&g.otherwise)).transpose()?;
                 self.load(load, otherwise)?
             }
             Expr::Unary(kind, a) => {
-                let (ty, a) = (ty(a)?, of(a)?);
-                self.unary(*kind, ty, a)?
+                let (dtype, ty, a) = (self.kernel.dtype(*a), ty(a)?, of(a)?);
+                let value = self.unary(*kind, ty, a)?;
+                self.wrapped(dtype, value)
             }
             Expr::Binary(kind, a, b) => {
-                let (ty, a, b) = (ty(a)?, of(a)?, of(b)?);
-                self.binary(*kind, ty, a, b)?
+                let (dtype, ty, a, b) = (self.kernel.dtype(*a), ty(a)?, of(a)?, of(b)?);
+                if *kind == BinaryKind::Shr && narrow_of(dtype).is_some() {
+                    // Past the width of a narrow integer there are still bits of the word.
+                    return Err(refused(self.kernel, format!("op codes have no `shr` of {dtype}")));
+                }
+                let value = self.binary(*kind, ty, a, b)?;
+                self.wrapped(dtype, value)
             }
             Expr::Extremum(which, a, b) => {
                 let primitive = match which {
@@ -90,12 +106,13 @@ impl Lower<'_> {
                 self.emit.apply(primitive, ty, &[a, b])
             }
             Expr::Fma(a, b, c) => {
-                let (ty, operands) = (ty(a)?, [of(a)?, of(b)?, of(c)?]);
-                self.emit.apply(Primitive::MulAdd, ty, &operands)
+                let (dtype, ty, operands) = (self.kernel.dtype(*a), ty(a)?, [of(a)?, of(b)?, of(c)?]);
+                let value = self.emit.apply(Primitive::MulAdd, ty, &operands);
+                self.wrapped(dtype, value)
             }
             Expr::Compare(kind, a, b) => {
-                self.compared(*b)?;
-                let (ty, a, b) = (self.compared(*a)?, of(a)?, of(b)?);
+                let (ty, x, y) = (ty(a)?, of(a)?, of(b)?);
+                let (a, b) = (self.rounded(*a, x), self.rounded(*b, y));
                 let (primitive, a, b) = match kind {
                     CompareKind::Eq => (Primitive::Eq, a, b),
                     CompareKind::Ne => (Primitive::Ne, a, b),
@@ -112,12 +129,39 @@ impl Lower<'_> {
                 self.emit.apply(Primitive::Select, ty, &operands)
             }
             Expr::Cast(a, to) => {
-                let (from, a, to) = (self.compared(*a)?, of(a)?, ty_of(self.kernel, *to)?);
-                self.cast(a, from, to)
+                let (from, x, dtype, to) = (ty(a)?, of(a)?, *to, ty_of(self.kernel, *to)?);
+                let value = self.rounded(*a, x);
+                match narrow_of(dtype) {
+                    Some(narrow) if from == Ty::F32 && narrow.ty() != Ty::F32 => {
+                        self.emit.apply(Primitive::Saturate(narrow), from, &[value])
+                    }
+                    _ => {
+                        let value = self.cast(value, from, to);
+                        self.wrapped(dtype, value)
+                    }
+                }
             }
-            Expr::Bitcast(a, to) => {
-                let (from, a, to) = (ty(a)?, of(a)?, ty_of(self.kernel, *to)?);
-                if from == to { a } else { self.emit.apply(Primitive::Bitcast(to), from, &[a]) }
+            Expr::Bitcast(a, to_dtype) => {
+                let (dtype, from, a, to) =
+                    (self.kernel.dtype(*a), ty(a)?, of(a)?, ty_of(self.kernel, *to_dtype)?);
+                let small = |d: DType| narrow_of(d).filter(|_| d.is_float());
+                if let (true, Some(_)) = (dtype != *to_dtype, small(dtype).or(small(*to_dtype))) {
+                    let bits = match (small(dtype), from) {
+                        (Some(narrow), _) => self.emit.apply(Primitive::BitsOf(narrow), Ty::F32, &[a]),
+                        (None, Ty::U32) => a,
+                        (None, _) => self.emit.apply(Primitive::Bitcast(Ty::U32), from, &[a]),
+                    };
+                    return Ok(match (small(*to_dtype), to) {
+                        (Some(narrow), _) => self.emit.apply(Primitive::OfBits(narrow), Ty::U32, &[bits]),
+                        (None, Ty::U32) => self.wrapped(*to_dtype, bits),
+                        (None, _) => {
+                            let value = self.emit.apply(Primitive::Bitcast(to), Ty::U32, &[bits]);
+                            self.wrapped(*to_dtype, value)
+                        }
+                    });
+                }
+                let value = if from == to { a } else { self.emit.apply(Primitive::Bitcast(to), from, &[a]) };
+                self.wrapped(*to_dtype, value)
             }
             Expr::State(acc, i) => self.component(*acc, *i, Component::State)?,
             Expr::Result(acc, i) => self.component(*acc, *i, Component::Result)?,
@@ -130,14 +174,13 @@ impl Lower<'_> {
 
     pub(crate) fn literal(&self, scalar: Scalar) -> Result<Literal> {
         let int = scalar.as_i64().unwrap_or(0);
-        if let (DType::I64, Ok(v)) = (scalar.dtype, i32::try_from(int)) {
-            return Ok(Literal::I32(v));
-        }
         let ty = ty_of(self.kernel, scalar.dtype)?;
         Ok(match ty {
             Ty::F32 => Literal::F32((scalar.as_f64().unwrap_or(0.0) as f32).to_bits()),
             Ty::I32 => Literal::I32(int as i32),
             Ty::U32 => Literal::U32(int as u32),
+            Ty::I64 => Literal::I64(int),
+            Ty::U64 => Literal::U64(int as u64),
             Ty::Bool => Literal::Bool(int & 1 != 0),
         })
     }
@@ -177,11 +220,11 @@ impl Lower<'_> {
             return Ok(self.emit.define(Ty::F32, Op::Call(function.name().into(), vec![a])));
         }
         let primitive = match (kind, ty) {
-            (UnaryKind::Neg, Ty::F32 | Ty::I32 | Ty::U32) => Primitive::Neg,
-            (UnaryKind::Abs, Ty::F32 | Ty::I32) => Primitive::Abs,
-            (UnaryKind::Abs, Ty::U32) => return Ok(a),
-            (UnaryKind::Sign, Ty::F32 | Ty::I32 | Ty::U32) => Primitive::Sign,
-            (UnaryKind::Not, Ty::I32 | Ty::U32 | Ty::Bool) => Primitive::Not,
+            (UnaryKind::Abs, Ty::U32 | Ty::U64) => return Ok(a),
+            (UnaryKind::Neg, ty) if ty != Ty::Bool => Primitive::Neg,
+            (UnaryKind::Abs, Ty::F32 | Ty::I32 | Ty::I64) => Primitive::Abs,
+            (UnaryKind::Sign, ty) if ty != Ty::Bool => Primitive::Sign,
+            (UnaryKind::Not, ty) if ty != Ty::F32 => Primitive::Not,
             (UnaryKind::Floor, Ty::F32) => Primitive::Floor,
             (UnaryKind::Ceil, Ty::F32) => Primitive::Ceil,
             (UnaryKind::Round, Ty::F32) => Primitive::Round,
@@ -198,22 +241,28 @@ impl Lower<'_> {
             return Ok(self.emit.define(Ty::F32, Op::Call(kind.name().into(), vec![a, b])));
         }
         let primitive = match (kind, ty) {
-            (BinaryKind::And, Ty::I32 | Ty::U32 | Ty::Bool) => Primitive::And,
-            (BinaryKind::Or, Ty::I32 | Ty::U32 | Ty::Bool) => Primitive::Or,
-            (BinaryKind::Xor, Ty::I32 | Ty::U32 | Ty::Bool) => Primitive::Xor,
+            (BinaryKind::And, ty) if ty != Ty::F32 => Primitive::And,
+            (BinaryKind::Or, ty) if ty != Ty::F32 => Primitive::Or,
+            (BinaryKind::Xor, ty) if ty != Ty::F32 => Primitive::Xor,
             (kind, Ty::Bool) => return Err(self.no_meaning(kind.name(), ty)),
             (BinaryKind::Add, _) => Primitive::Add,
             (BinaryKind::Sub, _) => Primitive::Sub,
             (BinaryKind::Mul, _) => Primitive::Mul,
+            (BinaryKind::Min, _) => Primitive::Min,
+            (BinaryKind::Max, _) => Primitive::Max,
+            (BinaryKind::Shl, Ty::I32 | Ty::U32 | Ty::I64 | Ty::U64) => Primitive::Shl,
+            (BinaryKind::Shr, Ty::I32 | Ty::U32 | Ty::I64 | Ty::U64) => Primitive::Shr,
+            (kind, Ty::I64 | Ty::U64) => {
+                let message = format!("op codes have no `{}` of {}", kind.name(), ty.name());
+                return Err(
+                    refused(self.kernel, message).help("add, subtract, multiply, compare and shift have")
+                );
+            }
             (BinaryKind::Div, _) => Primitive::Div,
             (BinaryKind::Rem, _) => Primitive::Rem,
             (BinaryKind::Mod, _) => Primitive::Mod,
-            (BinaryKind::Min, _) => Primitive::Min,
-            (BinaryKind::Max, _) => Primitive::Max,
             (BinaryKind::FloorDiv, Ty::I32 | Ty::U32) => Primitive::FloorDiv,
             (BinaryKind::Pow, Ty::I32 | Ty::U32) => Primitive::Pow,
-            (BinaryKind::Shl, Ty::I32 | Ty::U32) => Primitive::Shl,
-            (BinaryKind::Shr, Ty::I32 | Ty::U32) => Primitive::Shr,
             (kind, ty) => return Err(self.no_meaning(kind.name(), ty)),
         };
         Ok(self.emit.apply(primitive, ty, &[a, b]))

@@ -67,6 +67,39 @@ fn identifier(letter: char, number: u32, name: &str) -> String {
     format!("{letter}{number}_{}", rest.collect::<String>())
 }
 
+/// An integer of 64 bits.
+fn pair(v: u64) -> String {
+    format!("vec2<u32>({}u, {}u)", v & 0xffff_ffff, v >> 32)
+}
+
+/// A type in the language.
+fn spelled(ty: Ty) -> &'static str {
+    match ty {
+        Ty::I64 | Ty::U64 => "vec2<u32>",
+        Ty::F32 | Ty::I32 | Ty::U32 | Ty::Bool => ty.name(),
+    }
+}
+
+impl Element {
+    /// The type of an element.
+    fn ty(self) -> Ty {
+        match self {
+            Element::Word(ty) | Element::Wide(ty) => ty,
+            Element::Byte => Ty::Bool,
+            Element::Narrow(narrow) => narrow.ty(),
+        }
+    }
+
+    /// How many bits an element has, if several share a word.
+    fn bits(self) -> Option<u32> {
+        match self {
+            Element::Word(_) | Element::Wide(_) => None,
+            Element::Byte => Some(8),
+            Element::Narrow(narrow) => Some(narrow.bits()),
+        }
+    }
+}
+
 /// Where and as what memory lies.
 struct Memory {
     name: String,
@@ -135,7 +168,7 @@ impl Dialect<'_> {
                     Residence::Spilled(from) => Lies::Spilled(self.listing.word_of(from)),
                 };
                 // An array has at least one element.
-                let (element, size) = (ty.name(), size.as_const().unwrap_or(0).max(1));
+                let (element, size) = (spelled(*ty), size.as_const().unwrap_or(0).max(1));
                 match place {
                     Residence::Private => {
                         self.line(&format!("var<private> {name}: array<{element}, {size}>;"))
@@ -167,9 +200,9 @@ impl Dialect<'_> {
             }
             OpCode::Let { value, ty, op } => {
                 let op = self.op(op);
-                self.line(&format!("let {value}: {} = {op};", ty.name()));
+                self.line(&format!("let {value}: {} = {op};", spelled(*ty)));
             }
-            OpCode::Var { var, ty, init } => self.line(&format!("var {var}: {} = {init};", ty.name())),
+            OpCode::Var { var, ty, init } => self.line(&format!("var {var}: {} = {init};", spelled(*ty))),
             OpCode::Set { var, value } => self.line(&format!("{var} = {value};")),
             OpCode::Store { memory, at, value } => self.store(*memory, at, *value),
             OpCode::LetQuad { values, memory, at } => {
@@ -234,29 +267,58 @@ impl Dialect<'_> {
             Access::Write => "read_write",
         };
         let (ty, array) = match (element, access) {
-            (Element::Word(ty), _) => (ty, ty.name().to_string()),
-            (Element::Quad(ty), _) => (ty, format!("vec4<{}>", ty.name())),
-            (Element::Byte, Access::Read) => (Ty::Bool, "u32".to_string()),
-            (Element::Byte, Access::Write) => (Ty::Bool, "atomic<u32>".to_string()),
+            (Element::Word(ty) | Element::Wide(ty), _) => (ty, spelled(ty).to_string()),
+            (Element::Quad(ty), _) => (ty, format!("vec4<{}>", spelled(ty))),
+            (Element::Byte | Element::Narrow(_), Access::Read) => (element.ty(), "u32".to_string()),
+            (Element::Byte | Element::Narrow(_), Access::Write) => (element.ty(), "atomic<u32>".to_string()),
         };
         self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
-        if element == Element::Byte {
-            let word = match access {
-                Access::Read => format!("{name}[at >> 2u]"),
-                Access::Write => format!("atomicLoad(&{name}[at >> 2u])"),
-            };
-            self.line(&format!("fn load_{name}(at: i32) -> bool {{"));
-            self.line(&format!("  return (({word} >> ((bitcast<u32>(at) & 3u) * 8u)) & 0xffu) != 0u;"));
-            self.line("}");
-        }
-        if (element, access) == (Element::Byte, Access::Write) {
-            self.line(&format!("fn store_{name}(at: i32, value: bool) {{"));
-            self.line("  let shift = (bitcast<u32>(at) & 3u) * 8u;");
-            self.line(&format!("  atomicAnd(&{name}[at >> 2u], ~(0xffu << shift));"));
-            self.line(&format!("  atomicOr(&{name}[at >> 2u], u32(value) << shift);"));
-            self.line("}");
+        if let Some(bits) = element.bits() {
+            self.parts(&name, element, bits, access);
         }
         self.memory.insert(memory.0, Memory { name, ty, lies: Lies::Buffer(element) });
+    }
+
+    /// Functions that load and store elements which share words.
+    fn parts(&mut self, name: &str, element: Element, bits: u32, access: Access) {
+        // Elements of a word, as a power of two and a mask.
+        let (power, mask) = if bits == 8 { (2, 3) } else { (1, 1) };
+        let ty = spelled(element.ty());
+        let word = match access {
+            Access::Read => format!("{name}[at >> {power}u]"),
+            Access::Write => format!("atomicLoad(&{name}[at >> {power}u])"),
+        };
+        let (load, store) = match element {
+            Element::Narrow(Narrow::I8 | Narrow::I16) => {
+                let load = format!("extractBits(bitcast<i32>({word}), shift, {bits}u)");
+                (load, format!("extractBits(bitcast<u32>(value), 0u, {bits}u)"))
+            }
+            Element::Narrow(Narrow::U8 | Narrow::U16) => {
+                (format!("extractBits({word}, shift, {bits}u)"), format!("extractBits(value, 0u, {bits}u)"))
+            }
+            Element::Narrow(Narrow::F16) => {
+                let (up, down) = (self.call("f16_to_f32"), self.call("f32_to_f16"));
+                (format!("{up}(extractBits({word}, shift, 16u))"), format!("{down}(value)"))
+            }
+            Element::Narrow(Narrow::BF16) => {
+                let down = self.call("f32_to_bf16");
+                (format!("bitcast<f32>(extractBits({word}, shift, 16u) << 16u)"), format!("{down}(value)"))
+            }
+            _ => (format!("(({word} >> shift) & 0xffu) != 0u"), "u32(value)".into()),
+        };
+        let shift = format!("  let shift = (bitcast<u32>(at) & {mask}u) * {bits}u;");
+        self.line(&format!("fn load_{name}(at: i32) -> {ty} {{"));
+        self.line(&shift);
+        self.line(&format!("  return {load};"));
+        self.line("}");
+        if access == Access::Write {
+            let all = if bits == 8 { "0xffu" } else { "0xffffu" };
+            self.line(&format!("fn store_{name}(at: i32, value: {ty}) {{"));
+            self.line(&shift);
+            self.line(&format!("  atomicAnd(&{name}[at >> {power}u], ~({all} << shift));"));
+            self.line(&format!("  atomicOr(&{name}[at >> {power}u], ({store}) << shift);"));
+            self.line("}");
+        }
     }
 
     /// Members share the iterations: each takes every so many-th, and finds the axes from its number.
@@ -307,7 +369,7 @@ impl Dialect<'_> {
     }
 
     fn ty(&self, memory: MemoryId) -> &'static str {
-        self.memory.get(&memory.0).map_or("f32", |m| m.ty.name())
+        self.memory.get(&memory.0).map_or("f32", |m| spelled(m.ty))
     }
 
     fn axis(&self, axis: AxisId) -> String {
@@ -329,7 +391,7 @@ impl Dialect<'_> {
     fn load(&mut self, memory: MemoryId, at: &Word) -> String {
         let place = self.element(memory, at);
         match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte))) => {
+            Some((name, _, Lies::Buffer(Element::Byte | Element::Narrow(_)))) => {
                 let name = name.clone();
                 format!("load_{name}({})", self.word(at))
             }
@@ -342,7 +404,7 @@ impl Dialect<'_> {
     fn store(&mut self, memory: MemoryId, at: &Word, value: ValueId) {
         let place = self.element(memory, at);
         let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte))) => {
+            Some((name, _, Lies::Buffer(Element::Byte | Element::Narrow(_)))) => {
                 let name = name.clone();
                 format!("store_{name}({}, {value});", self.word(at))
             }
@@ -360,6 +422,8 @@ impl Dialect<'_> {
             Op::Literal(Literal::F32(bits)) => self.float(*bits),
             Op::Literal(Literal::I32(v)) => format!("i32({v})"),
             Op::Literal(Literal::U32(v)) => format!("{v}u"),
+            Op::Literal(Literal::I64(v)) => pair(*v as u64),
+            Op::Literal(Literal::U64(v)) => pair(*v),
             Op::Literal(Literal::Bool(v)) => v.to_string(),
             Op::Index(w) => self.word(w),
             Op::Load(memory, at) => self.load(*memory, at),
@@ -384,6 +448,51 @@ impl Dialect<'_> {
         let of = |i: usize| operands.get(i).map(ValueId::to_string).unwrap_or_default();
         let infix = |op: &str| format!("{} {op} {}", of(0), of(1));
         match (primitive, ty) {
+            (P::Narrow(to @ (Narrow::F16 | Narrow::BF16)), _) => {
+                let name = self.call(&format!("round_{}", to.name()));
+                format!("{name}({})", of(0))
+            }
+            (P::Narrow(to), _) => format!("extractBits({}, 0u, {}u)", of(0), to.bits()),
+            (P::BitsOf(Narrow::BF16), _) => format!("{}({})", self.call("f32_to_bf16"), of(0)),
+            (P::BitsOf(_), _) => format!("{}({})", self.call("f32_to_f16"), of(0)),
+            (P::OfBits(Narrow::BF16), _) => format!("bitcast<f32>({} << 16u)", of(0)),
+            (P::OfBits(_), _) => format!("{}({} & 0xffffu)", self.call("f16_to_f32"), of(0)),
+            (P::Saturate(to), _) => {
+                let name = self.call(&format!("f32_to_{}", to.ty().name()));
+                match to {
+                    Narrow::I8 => format!("clamp({name}({}), -128, 127)", of(0)),
+                    Narrow::I16 => format!("clamp({name}({}), -32768, 32767)", of(0)),
+                    Narrow::U8 => format!("min({name}({}), 255u)", of(0)),
+                    _ => format!("min({name}({}), 65535u)", of(0)),
+                }
+            }
+            (P::Cast(Ty::I64 | Ty::U64) | P::Bitcast(Ty::I64 | Ty::U64), Ty::I64 | Ty::U64) => of(0),
+            (P::Cast(to @ (Ty::I64 | Ty::U64)), Ty::F32) => {
+                let name = self.call(&format!("f32_to_{}", to.name()));
+                format!("{name}({})", of(0))
+            }
+            (P::Cast(Ty::I64 | Ty::U64), ty) => {
+                let name = self.call(&format!("{}_to_i64", ty.name()));
+                format!("{name}({})", of(0))
+            }
+            (P::Cast(Ty::F32), Ty::I64 | Ty::U64) => {
+                let name = self.call(&format!("{}_to_f32", ty.name()));
+                format!("{name}({})", of(0))
+            }
+            (P::Cast(to), Ty::I64 | Ty::U64) => {
+                let name = self.call(&format!("i64_to_{}", to.name()));
+                format!("{name}({})", of(0))
+            }
+            (P::And, Ty::I64 | Ty::U64) => infix("&"),
+            (P::Or, Ty::I64 | Ty::U64) => infix("|"),
+            (P::Xor, Ty::I64 | Ty::U64) => infix("^"),
+            (P::Not, Ty::I64 | Ty::U64) => format!("~{}", of(0)),
+            (P::Lesser, Ty::I64 | Ty::U64) => self.apply(P::Min, ty, operands),
+            (P::Greater, Ty::I64 | Ty::U64) => self.apply(P::Max, ty, operands),
+            // These do not ask for the sign.
+            (P::Add | P::Sub | P::Mul | P::MulAdd | P::Neg | P::Eq | P::Ne | P::Shl, Ty::U64) => {
+                self.apply(primitive, Ty::I64, operands)
+            }
             (P::Select, _) => format!("select({}, {}, {})", of(2), of(1), of(0)),
             (P::Bitcast(to), _) => format!("bitcast<{}>({})", to.name(), of(0)),
             (P::Cast(Ty::Bool), Ty::F32) => format!("(bitcast<u32>({}) & 0x7fffffffu) != 0u", of(0)),
@@ -473,9 +582,10 @@ impl Dialect<'_> {
             Word::Mod(a, d, Sign::Any) => self.function("word_mod", a, d),
             Word::Min(m) => self.nested("min", m),
             Word::Max(m) => self.nested("max", m),
-            // In this order, so that it is never below 0.
             Word::At(memory, at, last) => {
-                format!("max(min({}, {}), 0)", self.load(*memory, at), self.word(last))
+                let ty = self.memory.get(&memory.0).map_or(Ty::I32, |m| m.ty);
+                let name = self.call(&format!("at_{}", ty.name()));
+                format!("{name}({}, {})", self.load(*memory, at), self.word(last))
             }
         }
     }

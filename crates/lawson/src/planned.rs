@@ -6,9 +6,10 @@
 
 use crate::cpu::{Isa, standard};
 use crate::program::CompileTimes;
+use crate::session::Budget;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_cpu::executable::{self, Executable};
-use lawson_cpu::memory::Memory;
+use lawson_cpu::memory::{self, Memory};
 use lawson_cpu::team::Team;
 use lawson_graph::{
     Bindings, Code, DType, Def, Error, Graph, GraphParts, HostTensor, Place, Result, Side, TensorType, Value,
@@ -232,9 +233,9 @@ impl Planned {
         session: &mut Option<PlannedSession>,
         inputs: &[Value],
         rounds: usize,
-        options: &interp::Options,
+        budget: &Budget,
     ) -> Result<Vec<Vec<f64>>> {
-        let session = self.fit_all(session, inputs)?;
+        let session = self.fit_all(session, inputs, budget)?;
         let instance = match &mut session.instance {
             Instance::Cpu(instance) => instance,
             #[cfg(feature = "wgpu")]
@@ -242,7 +243,7 @@ impl Planned {
                 let mut all = Vec::with_capacity(rounds);
                 for _ in 0..rounds {
                     let mut seconds = vec![0.0; self.plan().steps.len()];
-                    instance.profile(inputs.iter().map(bytes_of), &mut seconds, options)?;
+                    instance.profile(inputs.iter().map(bytes_of), &mut seconds, &budget.options)?;
                     all.push(seconds);
                 }
                 return Ok(all);
@@ -258,7 +259,7 @@ impl Planned {
         for _ in 0..rounds {
             let mut seconds = vec![0.0; self.plan().steps.len()];
             let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
-            instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, options)?;
+            instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, &budget.options)?;
             all.push(seconds);
         }
         Ok(all)
@@ -294,6 +295,7 @@ impl Planned {
         &self,
         session: &'s mut Option<PlannedSession>,
         inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
+        budget: &Budget,
     ) -> Result<&'s mut PlannedSession> {
         let fits = |s: &PlannedSession| {
             s.inputs.len() == inputs.len()
@@ -302,7 +304,7 @@ impl Planned {
         if !session.as_ref().is_some_and(fits) {
             let bindings = interp::bind_sizes(&self.signature.inputs, inputs.clone())?;
             let inputs = inputs.map(|(d, n)| (d, n.to_vec())).collect();
-            *session = Some(self.session(inputs, bindings)?);
+            *session = Some(self.session(inputs, bindings, budget)?);
         }
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
     }
@@ -312,10 +314,11 @@ impl Planned {
         &self,
         session: &'s mut Option<PlannedSession>,
         inputs: &[Value],
+        budget: &Budget,
     ) -> Result<&'s mut PlannedSession> {
         let bindings = interp::bind(&self.signature.inputs, inputs)?;
         if !session.as_ref().is_some_and(|s| s.bindings.iter().eq(bindings.iter())) {
-            *session = Some(self.session(Vec::new(), bindings)?);
+            *session = Some(self.session(Vec::new(), bindings, budget)?);
         }
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
     }
@@ -325,6 +328,7 @@ impl Planned {
         &self,
         session: &'s mut Option<PlannedSession>,
         inputs: &[Value],
+        budget: &Budget,
     ) -> Result<&'s mut PlannedSession> {
         let session = if self.signature.plain {
             let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
@@ -332,9 +336,9 @@ impl Planned {
                 let wrong = || Error::new(Code::InputType, "the input is not a tensor");
                 tensors.push(v.as_tensor().ok_or_else(|| wrong().at(self.signature.place(n)))?);
             }
-            self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())))?
+            self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())), budget)?
         } else {
-            self.fit_values(session, inputs)?
+            self.fit_values(session, inputs, budget)?
         };
         for (n, v) in inputs.iter().enumerate().filter(|(_, v)| !has_bytes(v)) {
             session.instance.set_value(n, v.clone());
@@ -342,7 +346,12 @@ impl Planned {
         Ok(session)
     }
 
-    fn session(&self, inputs: Vec<(DType, Vec<usize>)>, bindings: Bindings) -> Result<PlannedSession> {
+    fn session(
+        &self,
+        inputs: Vec<(DType, Vec<usize>)>,
+        bindings: Bindings,
+        budget: &Budget,
+    ) -> Result<PlannedSession> {
         let mut outputs = Vec::new();
         for (_, ty) in &self.signature.outputs {
             outputs.push(match ty {
@@ -351,9 +360,27 @@ impl Planned {
             });
         }
         let instance = match &self.code {
-            Runner::Cpu { executable, team, .. } => Instance::Cpu(executable.instance(&bindings, team)?),
+            Runner::Cpu { executable, team, .. } => {
+                let bytes = executable.bytes(&bindings, team)?;
+                let limit = budget.max_bytes.or_else(memory::available);
+                if let Some(limit) = limit.filter(|limit| bytes > *limit) {
+                    let message = format!("a run of these sizes takes {bytes} bytes, of {limit}");
+                    let help = "raise `max_bytes`, or give smaller inputs";
+                    return Err(Error::new(Code::Budget, message).help(help));
+                }
+                Instance::Cpu(executable.instance(&bindings, team)?)
+            }
             #[cfg(feature = "wgpu")]
-            Runner::Wgpu(executable) => Instance::Wgpu(Box::new(executable.instance(&bindings)?)),
+            Runner::Wgpu(executable) => {
+                let bytes = executable.bytes(&bindings)?;
+                if let Some(limit) = budget.max_bytes.filter(|limit| bytes > *limit) {
+                    let message =
+                        format!("a run of these sizes takes {bytes} bytes of the device, of {limit}");
+                    let help = "raise `max_bytes`, or give smaller inputs";
+                    return Err(Error::new(Code::Budget, message).help(help));
+                }
+                Instance::Wgpu(Box::new(executable.instance(&bindings)?))
+            }
         };
         Ok(PlannedSession { inputs, bindings, outputs, instance })
     }
@@ -363,9 +390,9 @@ impl Planned {
         session: &mut Option<PlannedSession>,
         inputs: &[Value],
         times: Times<'_>,
-        options: &interp::Options,
+        budget: &Budget,
     ) -> Result<Vec<Value>> {
-        let session = self.fit_all(session, inputs)?;
+        let session = self.fit_all(session, inputs, budget)?;
         let size = |o: &Option<(DType, Vec<usize>)>| {
             o.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0)
         };
@@ -373,7 +400,7 @@ impl Planned {
             session.outputs.iter().map(|o| zeros(size(o))).collect::<Result<_>>()?;
         let given = inputs.iter().map(bytes_of);
         let taken = results.iter_mut().map(Vec::as_mut_slice);
-        session.instance.run(given, taken, times, options)?;
+        session.instance.run(given, taken, times, &budget.options)?;
         let mut values = Vec::with_capacity(results.len());
         for (n, bytes) in results.into_iter().enumerate() {
             values.push(match &session.outputs[n] {
@@ -394,7 +421,7 @@ impl Planned {
         inputs: &[TensorView<'_>],
         outputs: &mut [TensorViewMut<'_>],
         times: Times<'_>,
-        options: &interp::Options,
+        budget: &Budget,
     ) -> Result<Ran> {
         let contiguous = self.signature.plain
             && inputs.iter().all(|v| v.contiguous().is_some())
@@ -402,7 +429,7 @@ impl Planned {
         if !contiguous {
             return Ok(Ran::No);
         }
-        let session = self.fit(session, inputs.iter().map(|v| (v.dtype(), v.sizes())))?;
+        let session = self.fit(session, inputs.iter().map(|v| (v.dtype(), v.sizes())), budget)?;
         if session.instance.is_fallible() || session.outputs.iter().any(Option::is_none) {
             return Ok(Ran::No);
         }
@@ -413,7 +440,7 @@ impl Planned {
         }
         let given = inputs.iter().filter_map(TensorView::contiguous);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
-        session.instance.run(given, taken, times, options)?;
+        session.instance.run(given, taken, times, &budget.options)?;
         Ok(Ran::Yes)
     }
 }

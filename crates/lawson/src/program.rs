@@ -94,15 +94,14 @@ impl CompileTimes {
 #[non_exhaustive]
 pub enum Target {
     /// The reference interpreter: every operator, no speed.
-    #[default]
     Reference,
     /// Machine code for this processor: an x86-64 with AVX-512 or AVX2, under Unix; elsewhere all kernels are left to the portable
-    /// evaluator ([`Program::isa`] says which). It takes elementwise operators, views, reductions, contractions, convolutions and
-    /// windows in f32, and control flow around them. What has no kernel, or a kernel that has no code, is left
+    /// evaluator ([`Program::isa`] says which). What has no kernel, or a kernel that has no code, is left
     /// to the reference interpreter or the evaluator: [`Program::operators`] says how much, and the plan why.
+    #[default]
     Cpu,
-    /// Shaders for a device that `wgpu` finds (feature `wgpu`). Kernels of f32, integers of 32 bits and bool run there, also with indices of
-    /// 64 bits; what does not is left to the host, with transfers as steps of the plan.
+    /// Shaders for a device that `wgpu` finds (feature `wgpu`). Kernels of f16, bf16, f32, bool and integers of 8 to 64 bits run there, those of 64 bits
+    /// but for division and powers; what does not is left to the host, with transfers as steps of the plan: [`Program::operators`] says how much.
     #[cfg(feature = "wgpu")]
     Wgpu,
 }

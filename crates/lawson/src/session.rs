@@ -13,9 +13,18 @@ use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, neares
 #[derive(Debug)]
 pub struct Session {
     program: Program,
-    options: interp::Options,
+    budget: Budget,
     /// What a compiled program runs with, for the sizes of the last run.
     planned: Option<PlannedSession>,
+}
+
+/// What a run is given besides its inputs.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// What the interpreter is given.
+    pub(crate) options: interp::Options,
+    /// How many bytes a compiled program may take.
+    pub(crate) max_bytes: Option<u64>,
 }
 
 /// How much a run may use before it is stopped with an error.
@@ -23,14 +32,14 @@ pub struct Session {
 pub struct Limits {
     /// How many operators may be executed, each iteration of a loop counting.
     pub max_steps: u64,
-    /// How many bytes of values may be alive at once.
-    pub max_bytes: u64,
+    /// How many bytes of values may be alive at once. None: 2 GiB on the reference target, and on compiled targets what the
+    /// system says that it has left.
+    pub max_bytes: Option<u64>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        let interp::Options { max_steps, max_bytes, .. } = interp::Options::default();
-        Limits { max_steps, max_bytes }
+        Limits { max_steps: interp::Options::default().max_steps, max_bytes: None }
     }
 }
 
@@ -40,7 +49,7 @@ impl Session {
         let options = interp::Options { host: lawson_onnx::host_functions(), ..interp::Options::default() };
         #[cfg(not(feature = "onnx"))]
         let options = interp::Options::default();
-        Session { program, options, planned: None }
+        Session { program, budget: Budget { options, max_bytes: None }, planned: None }
     }
 
     /// The program.
@@ -48,16 +57,21 @@ impl Session {
         &self.program
     }
 
-    /// Sets how much a run may use. On compiled targets sizes follow from the inputs, and a plan whose memory cannot be had is an
-    /// error; the limits hold for each step that is left to the interpreter, and the limit of steps for the iterations of
-    /// loops that a condition ends.
+    /// Sets how much a run may use. On compiled targets the limit of bytes holds for what a session keeps and the outputs, and
+    /// again for each step that is left to the interpreter; the limit of steps, for those and for the iterations of loops that a
+    /// condition ends.
     pub fn set_limits(&mut self, limits: Limits) {
-        (self.options.max_steps, self.options.max_bytes) = (limits.max_steps, limits.max_bytes);
+        let options = &mut self.budget.options;
+        options.max_steps = limits.max_steps;
+        options.max_bytes = limits.max_bytes.unwrap_or(interp::Options::default().max_bytes);
+        self.budget.max_bytes = limits.max_bytes;
+        // Made under the limits of before.
+        self.planned = None;
     }
 
     /// Provides the functions that `host_call` operators name, instead of those of the ONNX front end.
     pub fn set_host_functions(&mut self, functions: interp::HostFunctions) {
-        self.options.host = functions;
+        self.budget.options.host = functions;
     }
 
     /// Runs on tensors, one for each input, in order; gives one for each output.
@@ -109,9 +123,9 @@ impl Session {
     pub fn run_values(&mut self, inputs: &[Value]) -> Result<Vec<Value>> {
         self.check_count(inputs.len())?;
         match self.program.code() {
-            Compiled::Reference(graph) => interp::run(graph, inputs, &self.options),
+            Compiled::Reference(graph) => interp::run(graph, inputs, &self.budget.options),
             Compiled::Planned(planned) => {
-                planned.run_values(&mut self.planned, inputs, Times::ONCE, &self.options)
+                planned.run_values(&mut self.planned, inputs, Times::ONCE, &self.budget)
             }
         }
     }
@@ -142,7 +156,7 @@ impl Session {
         self.check_count(inputs.len())?;
         self.check_views(outputs.len())?;
         if let Compiled::Planned(planned) = self.program.code()
-            && planned.run_views(&mut self.planned, inputs, outputs, Times::ONCE, &self.options)? == Ran::Yes
+            && planned.run_views(&mut self.planned, inputs, outputs, Times::ONCE, &self.budget)? == Ran::Yes
         {
             return Ok(());
         }
@@ -180,17 +194,17 @@ impl Session {
         match self.program.code() {
             Compiled::Reference(graph) => {
                 let mut given = inputs.to_vec();
-                let mut results = interp::run(graph, &given, &self.options)?;
+                let mut results = interp::run(graph, &given, &self.budget.options)?;
                 for _ in 1..times {
                     for (output, input) in &feeds {
                         given[*input] = results[*output].clone();
                     }
-                    results = interp::run(graph, &given, &self.options)?;
+                    results = interp::run(graph, &given, &self.budget.options)?;
                 }
                 Ok(results)
             }
             Compiled::Planned(planned) => {
-                planned.run_values(&mut self.planned, inputs, Times { times, feeds: &feeds }, &self.options)
+                planned.run_values(&mut self.planned, inputs, Times { times, feeds: &feeds }, &self.budget)
             }
         }
     }
@@ -208,7 +222,7 @@ impl Session {
         let feeds = self.feeds(times)?;
         if let Compiled::Planned(planned) = self.program.code()
             && let times = (Times { times, feeds: &feeds })
-            && planned.run_views(&mut self.planned, inputs, outputs, times, &self.options)? == Ran::Yes
+            && planned.run_views(&mut self.planned, inputs, outputs, times, &self.budget)? == Ran::Yes
         {
             return Ok(());
         }
@@ -265,7 +279,7 @@ impl Session {
         match self.program.code() {
             Compiled::Reference(_) => Ok(None),
             Compiled::Planned(planned) => {
-                planned.profile(&mut self.planned, inputs, rounds, &self.options).map(Some)
+                planned.profile(&mut self.planned, inputs, rounds, &self.budget).map(Some)
             }
         }
     }

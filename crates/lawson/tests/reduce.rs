@@ -164,6 +164,17 @@ mod cpu {
     }
 
     #[test]
+    fn what_makes_much_of_small_errors_stays_within_their_bounds() {
+        let text =
+            "lawson 1 graph @f(%x: f32[401]) -> (y: f32[401]) { %s = sigmoid %x %y = atanh %s return %y }";
+        let x: Vec<f64> = (0..401).map(|i| f64::from(i) / 20.0 - 10.0).collect();
+        let x = HostTensor::from_floats(lawson::DType::F32, &[401], &x).unwrap();
+        let case = Case { graph: Graph::parse(text).unwrap(), inputs: vec![x.into()] };
+        let verdict = Judge::new(Target::Cpu, &[1]).unwrap().case(&case);
+        assert!(matches!(verdict, Verdict::Fine { .. }), "{verdict:?}");
+    }
+
+    #[test]
     fn a_few_hundred_random_graphs_agree_with_the_oracle() {
         for isa in lawson::cpu::Isa::ALL.into_iter().filter(|isa| isa.missing().is_none()) {
             agree_with_the_oracle(Judge::new(Target::Cpu, &[1, 2]).unwrap().isa(Some(isa)));

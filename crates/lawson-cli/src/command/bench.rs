@@ -10,7 +10,7 @@ use crate::report::{Outcome, Reporter};
 use crate::{device, input, load};
 use lawson::graph::{Bindings, Cost, Graph};
 use lawson::kernel::{Plan, PlanBuffer};
-use lawson::{Code, CompileOptions, CompileTimes, Error, Limits, Program, Result, Session, Team, Value};
+use lawson::{Code, CompileOptions, CompileTimes, Error, Program, Result, Session, Team, Value};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -52,7 +52,6 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         inputs.inputs.push("random".to_string());
     }
     let (values, bindings) = input::values(&loaded, &inputs, inputs.seed)?;
-    let limits = input::options(&inputs);
     let flops = flops(&loaded.graph, &bindings);
     let name = loaded.graph.name().to_string();
     let options = CompileOptions {
@@ -68,7 +67,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     for n in 0..teams.len().max(1) {
         let program = teams.get(n).map_or_else(|| program.clone(), |t| program.with_team(t.clone()));
         let mut session = program.session();
-        session.set_limits(Limits { max_steps: limits.max_steps, max_bytes: limits.max_bytes });
+        session.set_limits(input::limits(&inputs));
         let start = Instant::now();
         let results = session.run_values(&values)?;
         let first = start.elapsed().as_secs_f64();
@@ -127,7 +126,10 @@ fn teams(args: &BenchArgs) -> Result<Vec<Team>> {
     if args.target != Target::Cpu {
         return match args.threads.as_slice() {
             [] | [1] => Ok(Vec::new()),
-            _ => Err(Error::new(Code::Usage, format!("the {} target has no team of threads", args.target.name()))),
+            _ => Err(Error::new(
+                Code::Usage,
+                format!("the {} target has no team of threads", args.target.name()),
+            )),
         };
     }
     let all = [std::thread::available_parallelism().map_or(1, |n| n.get())];

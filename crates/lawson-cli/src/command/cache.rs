@@ -23,9 +23,7 @@ pub fn run(args: &CacheArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         }
     }
     if reporter.json {
-        let of = |f: &lawson::wgpu::cache::CacheFile| {
-            json!({ "path": f.path.to_string_lossy(), "bytes": f.bytes, "of": f.of })
-        };
+        let of = |f: &lawson::wgpu::cache::CacheFile| json!({ "path": f.path.to_string_lossy(), "bytes": f.bytes, "of": f.of });
         let all: Vec<Json> = found.iter().map(of).collect();
         let report = json!({ "folder": folder.to_string_lossy(), "cleared": args.clear, "files": all });
         return Ok(writeln!(out, "{report:#}")?);

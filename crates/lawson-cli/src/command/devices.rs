@@ -46,7 +46,11 @@ pub fn run(reporter: &Reporter, out: &mut dyn Write) -> Outcome {
             ("cooperative matrix", a.cooperative_matrix),
         ];
         let has: Vec<&str> = features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
-        writeln!(out, "        {}", if has.is_empty() { "nothing besides".to_string() } else { has.join(", ") })?;
+        writeln!(
+            out,
+            "        {}",
+            if has.is_empty() { "nothing besides".to_string() } else { has.join(", ") }
+        )?;
     }
     if found.is_empty() {
         writeln!(out, "wgpu    no adapter; on Debian, `mesa-vulkan-drivers` has one that needs no GPU")?;

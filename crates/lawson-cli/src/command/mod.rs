@@ -14,6 +14,7 @@ mod kernels;
 mod list;
 mod machine;
 mod onnx_test;
+mod opcodes;
 mod ops;
 mod opt;
 mod reduce;
@@ -45,6 +46,7 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Reduce(args) => reduce::run(args, reporter, out),
         Command::OnnxTest(args) => onnx_test::run(args, reporter, out),
         Command::Devices => devices::run(reporter, out),
+        Command::Opcodes(args) => opcodes::run(args, reporter, out),
         Command::Cache(args) => cache::run(args, reporter, out),
         Command::Explain { code } => explain::run(code.as_deref(), reporter, out),
         Command::Ops { name } => ops::run(name.as_deref(), reporter, out),

@@ -21,14 +21,13 @@ pub fn run(args: &ReduceArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
     }
     let (values, _) = input::values(&loaded, &inputs, inputs.seed)?;
     let case = Case { graph: loaded.graph, inputs: values };
-    let trial =
-        Trial {
-            target: args.target,
-            device: args.device.clone(),
-            isa: args.isa,
-            threads: args.threads.clone(),
-            strict: args.strict,
-        };
+    let trial = Trial {
+        target: args.target,
+        device: args.device.clone(),
+        isa: args.isa,
+        threads: args.threads.clone(),
+        strict: args.strict,
+    };
     if args.check {
         let mut judge = trial.judge()?;
         return told(silently(|| fails(&mut judge, &case)).as_ref(), reporter, out);

@@ -7,7 +7,7 @@ use crate::report::{Outcome, Reporter};
 use crate::{device, input, load, output};
 use lawson::graph::{Bindings, interp};
 use lawson::kernel::Operators;
-use lawson::{Code, CompileOptions, Error, Limits, Program, Result, Team};
+use lawson::{Code, CompileOptions, Error, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let program = Program::compile(loaded.graph, &compile_options(args)?)?;
     let compile = start.elapsed();
     let mut session = program.session();
-    session.set_limits(Limits { max_steps: options.max_steps, max_bytes: options.max_bytes });
+    session.set_limits(input::limits(&args.input));
     let start = Instant::now();
     let results = match args.repeat {
         None => session.run_values(&values)?,
@@ -89,16 +89,22 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
     let passes = passes(&args.passes)?;
     let isa = match (args.target, args.isa) {
         (target @ (Target::Reference | Target::Wgpu), Some(_)) => {
-            return Err(Error::new(Code::Usage, format!("the {} target runs no machine code", target.name()))
-                .help("leave out --isa, or say --target cpu"));
+            return Err(Error::new(
+                Code::Usage,
+                format!("the {} target runs no machine code", target.name()),
+            )
+            .help("leave out --isa, or say --target cpu"));
         }
         (_, isa) => isa.map(Isa::to_cpu),
     };
     let (target, team) = match (args.target, args.threads) {
         (target @ (Target::Reference | Target::Wgpu), None) => (target.to_lawson(), None),
         (target @ (Target::Reference | Target::Wgpu), Some(_)) => {
-            return Err(Error::new(Code::Usage, format!("the {} target has no team of threads", target.name()))
-                .help("leave out --threads, or say --target cpu"));
+            return Err(Error::new(
+                Code::Usage,
+                format!("the {} target has no team of threads", target.name()),
+            )
+            .help("leave out --threads, or say --target cpu"));
         }
         (Target::Cpu, None) => (lawson::Target::Cpu, None),
         (Target::Cpu, Some(n)) => {

@@ -12,7 +12,7 @@ use crate::asm::{
     Width,
 };
 use crate::code::{Class, Gen, Op, Shape, Two, V};
-use std::collections::HashMap;
+use std::ops::Range;
 
 /// Words at the top of the stack: saved registers and operands.
 const SAVE: [i64; 3] = [0, 8, 16];
@@ -23,10 +23,19 @@ struct Encoder<'a> {
     asm: Assembler,
     code: &'a Allocated,
     labels: Vec<(Label, Label)>,
-    /// Where conditional code that is being written ends.
-    ifs: HashMap<usize, Label>,
+    /// Rare code that is not yet written.
+    rare: Vec<Rare>,
     /// The constants that the temporaries of the vectors hold: points side by side want the same one after another.
     holds: [Option<(u64, Width)>; 2],
+}
+
+/// Code that stands behind the function, so that what is common goes straight on.
+struct Rare {
+    /// Where it begins.
+    entry: Label,
+    /// Where the function goes on.
+    back: Label,
+    lines: Range<usize>,
 }
 
 /// The machine code of a function with the C calling convention: argument table, first and one past the last parallel
@@ -34,7 +43,7 @@ struct Encoder<'a> {
 pub fn encode(code: &Allocated, entry: &[V; 4], listing: bool) -> Result<Code, AsmError> {
     let mut asm = if listing { Assembler::with_listing(code.level) } else { Assembler::new(code.level) };
     let labels = code.loops.iter().map(|_| (asm.label(), asm.label())).collect();
-    let mut e = Encoder { asm, code, labels, ifs: HashMap::new(), holds: [None; 2] };
+    let mut e = Encoder { asm, code, labels, rare: Vec::new(), holds: [None; 2] };
     e.function(entry);
     e.asm.finish()
 }
@@ -66,28 +75,7 @@ impl Encoder<'_> {
                 Loc::Reg(_) | Loc::Pool(_) | Loc::None => {}
             }
         }
-        for line in &self.code.lines {
-            if !matches!(line, Line::Op(_) | Line::Comment(_)) {
-                self.holds = [None; 2];
-            }
-            match line {
-                Line::Op(op) => self.op(*op),
-                Line::Comment(text) => self.asm.comment(format_args!("{text}")),
-                Line::Begin(id) => self.begin(*id),
-                Line::End(id) => self.end(*id),
-                Line::If(mask, id) => {
-                    self.test_any(*mask);
-                    let over = self.asm.label();
-                    self.push(Inst::Jcc { cond: Cond::E, to: over });
-                    self.ifs.insert(*id, over);
-                }
-                Line::EndIf(id) => {
-                    if let Some(over) = self.ifs.remove(id) {
-                        self.asm.bind(over);
-                    }
-                }
-            }
-        }
+        self.lines(0..self.code.lines.len());
         let streams = |line: &Line| matches!(line, Line::Op(Op::Store { shape: Shape::Stream, .. }));
         if self.code.lines.iter().any(streams) {
             // Stores past the caches are not ordered by themselves.
@@ -100,6 +88,40 @@ impl Encoder<'_> {
         }
         self.push(Inst::Pop { dst: Gpr::RBP });
         self.push(Inst::RET);
+        while let Some(Rare { entry, back, lines }) = self.rare.pop() {
+            self.asm.comment(format_args!("where some lane needs it"));
+            self.asm.bind(entry);
+            self.lines(lines);
+            self.push(Inst::Jmp { to: back });
+        }
+    }
+
+    fn lines(&mut self, lines: Range<usize>) {
+        let code = self.code;
+        let mut n = lines.start;
+        self.holds = [None; 2];
+        while n < lines.end {
+            let line = &code.lines[n];
+            if !matches!(line, Line::Op(_) | Line::Comment(_)) {
+                self.holds = [None; 2];
+            }
+            match line {
+                Line::Op(op) => self.op(*op),
+                Line::Comment(text) => self.asm.comment(format_args!("{text}")),
+                Line::Begin(id) => self.begin(*id),
+                Line::End(id) => self.end(*id),
+                Line::If { mask, end } => {
+                    self.test_any(*mask);
+                    let (entry, back) = (self.asm.label(), self.asm.label());
+                    self.push(Inst::Jcc { cond: Cond::Ne, to: entry });
+                    self.asm.bind(back);
+                    self.rare.push(Rare { entry, back, lines: n + 1..*end });
+                    n = *end;
+                }
+                Line::EndIf => {}
+            }
+            n += 1;
+        }
     }
 
     fn begin(&mut self, id: usize) {

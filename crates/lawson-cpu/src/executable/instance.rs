@@ -81,6 +81,16 @@ impl External {
 }
 
 impl Executable {
+    /// How many bytes an instance for these sizes takes, with the outputs.
+    pub fn bytes(&self, bindings: &Bindings, team: &Team) -> Result<u64> {
+        let bound = self.plan.bind(bindings)?;
+        let outputs = self.plan.buffers.iter().zip(&bound.bytes);
+        let outputs = outputs.filter(|(b, _)| matches!(b.place, Place::Output(_))).map(|(_, bytes)| *bytes);
+        let scratch = self.scratch_bytes.saturating_mul(team.members());
+        let all = outputs.chain([bound.arena, scratch]).fold(0, usize::saturating_add);
+        Ok(u64::try_from(all).unwrap_or(u64::MAX))
+    }
+
     /// Arena, scratch and tables for these sizes.
     pub fn instance(self: &Arc<Self>, bindings: &Bindings, team: &Team) -> Result<Instance> {
         if team.members() > MAX_MEMBERS {

@@ -90,16 +90,20 @@ impl Chain {
         Chain { items, reads, writes }
     }
 
-    /// How many vectors of its own are alive at once.
+    /// How many vectors of its own are alive at once, in code that is not rare.
     fn most_alive(&self, classes: &[Class]) -> usize {
         let mut last: HashMap<V, usize> = HashMap::new();
+        let mut first: HashMap<V, usize> = HashMap::new();
         for (n, item) in self.items.iter().enumerate() {
             visit(item, &mut |v, _| {
                 if classes[v.0 as usize] == Class::Vector && self.writes.contains_key(&v) {
+                    first.entry(v).or_insert(n);
                     last.insert(v, n);
                 }
             });
         }
+        // What rare code needs for itself alone may wait in memory.
+        last.retain(|v, n| !(matches!(self.items[*n], Item::If { .. }) && first[v] == *n));
         let (mut alive, mut most) = (HashSet::new(), 0);
         for (n, item) in self.items.iter().enumerate() {
             visit(item, &mut |v, _| {
@@ -123,9 +127,8 @@ fn visit(item: &Item, f: &mut dyn FnMut(V, Access)) {
         }
         Item::If { mask, body } => {
             f(*mask, Access::Use);
-            // What is done only sometimes keeps what was there before.
-            let mut inner = |v, access| f(v, if access == Access::Def { Access::Both } else { access });
-            body.iter().for_each(|item| visit(item, &mut inner));
+            // What it defines is its own: it changes what lasts by masked moves, which read it too.
+            body.iter().for_each(|item| visit(item, f));
         }
         Item::Loop(_) | Item::Comment(_) => {}
     }
@@ -228,6 +231,23 @@ mod tests {
         let first = vec![add(10, 90, 91), add(11, 10, 91), add(12, 11, 91)];
         let second = vec![add(20, 12, 91), add(21, 20, 91)];
         assert_eq!(merged(vec![first, second]), [10, 11, 12, 20, 21]);
+    }
+
+    #[test]
+    fn what_rare_code_needs_for_itself_does_not_count() {
+        let rare = (30..60).map(|n| add(n, if n == 30 { 10 } else { n - 1 }, 91));
+        let masked = Item::Op(Op::MoveMasked { dst: V(11), src: V(59), mask: V(80) });
+        let items = vec![
+            add(10, 90, 91),
+            Item::Op(Op::Move { dst: V(11), src: V(10) }),
+            Item::If { mask: V(80), body: rare.chain([masked]).collect() },
+            store(11),
+        ];
+        let mut classes = vec![Class::Vector; 100];
+        (classes[80], classes[99]) = (Class::Mask, Class::General);
+        let chain = Chain::new(items);
+        assert_eq!(chain.most_alive(&classes), 2);
+        assert_eq!(chain.reads, HashSet::from([80, 90, 91, 99].map(V)));
     }
 
     #[test]

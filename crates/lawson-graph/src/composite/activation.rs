@@ -4,7 +4,7 @@
 //! multiplies `x` by a gate in 0..1, x = -inf gives NaN, as `-inf·0` does.
 
 use super::operand::only;
-use super::{CompositeDef, example};
+use super::{CompositeDef, Promise, example};
 use crate::builder::Builder;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -97,6 +97,10 @@ impl CompositeDef for Sigmoid {
             b.div(above, below)
         })?;
         Ok(vec![y])
+    }
+
+    fn promise(&self) -> Option<Promise> {
+        Some(Promise { units: 2.5, range: (0.0, 1.0) })
     }
 
     fn examples() -> Result<Vec<Graph>> {

@@ -68,12 +68,25 @@ pub trait Composite: fmt::Debug + Send + Sync + Any {
     fn defines(&self, _inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
         Vec::new()
     }
+    /// What targets promise that compute the composite as a whole; none do if there is no promise.
+    fn promise(&self) -> Option<Promise> {
+        None
+    }
     /// Whether it is the same composite with the same attributes.
     fn same(&self, other: &dyn Composite) -> bool {
         self.name() == other.name() && self.attrs() == other.attrs()
     }
     /// For finding out which composite it is.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// What targets promise that compute a composite of one float as a whole and not by its decomposition: to be near to what that gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// How far off an element may be, in units in the last place of the accumulator dtype.
+    pub units: f64,
+    /// The range that no element leaves.
+    pub range: (f64, f64),
 }
 
 /// The definition of a composite: attributes (see the `attributes!` macro), a name, a decomposition.
@@ -86,6 +99,10 @@ pub trait CompositeDef: Attributes + fmt::Debug + Send + Sync + 'static {
     /// The symbols that the decomposition defines at run time (by `symbol`), with their upper bounds.
     fn defines(&self, _inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
         Vec::new()
+    }
+    /// What targets promise that compute it as a whole, if any do. Error bounds are widened by that.
+    fn promise(&self) -> Option<Promise> {
+        None
     }
     /// Small graphs of constant shapes that use the composite, at least one; together they show its optional operands
     /// and its attributes. Tools and tests run the composite on them. See `example`.
@@ -111,6 +128,10 @@ impl<T: CompositeDef> Composite for T {
 
     fn defines(&self, inputs: &[&Type]) -> Vec<(Symbol, Dim)> {
         CompositeDef::defines(self, inputs)
+    }
+
+    fn promise(&self) -> Option<Promise> {
+        CompositeDef::promise(self)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -4,6 +4,7 @@
 //! bytes of live elements and refuses what would pass the limit, before anything is allocated.
 
 use super::mode::{Carrier, Mode, Real, Whole};
+use crate::composite::Promise;
 use crate::dtype::{Class, DType};
 use crate::error::{Code, Error, Result};
 use crate::tensor::HostTensor;
@@ -154,6 +155,14 @@ impl<M: Mode> Data<M> {
             Data::Float(x) => Data::Float(x.iter().map(|v| v.unknown(dtype)).collect()),
             Data::Int(x) => Data::Int(x.iter().map(|v| v.unknown(dtype)).collect()),
             Data::Text(x) => Data::Text(x.clone()),
+        }
+    }
+
+    /// What a target may have instead that keeps a promise. Only floats are promised to be near.
+    pub(super) fn promised(&self, promise: Promise, dtype: DType) -> Data<M> {
+        match self {
+            Data::Float(x) => Data::Float(x.iter().map(|v| v.promised(promise, dtype)).collect()),
+            other => other.clone(),
         }
     }
 

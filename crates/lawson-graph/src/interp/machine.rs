@@ -10,7 +10,7 @@ use super::collective::Exchange;
 use super::mode::{Mode, Whole};
 use super::{control, elementwise, host, index, linear, reduce, sequence, source, view};
 use crate::builder::Builder;
-use crate::composite::Composite;
+use crate::composite::{Composite, Promise};
 use crate::dim::{Bindings, Dim, Symbol};
 use crate::dtype::DType;
 use crate::error::{Code, Error, Result};
@@ -336,7 +336,13 @@ impl<'a, M: Mode> Machine<'a, M> {
             Op::Composite(c) => {
                 let decomposed = self.decomposition(graph, node, c.as_ref())?;
                 let types: Vec<&Type> = node.inputs.iter().map(|v| graph.ty(*v)).collect();
-                self.run_leaving(&decomposed, operands.to_vec(), &c.defines(&types)).map(Some)
+                let mut results = self.run_leaving(&decomposed, operands.to_vec(), &c.defines(&types))?;
+                if let Some(promise) = c.promise() {
+                    for item in &mut results {
+                        *item = self.promised(item, promise)?;
+                    }
+                }
+                Ok(Some(results))
             }
             _ => Ok(None),
         }
@@ -420,6 +426,14 @@ impl<'a, M: Mode> Machine<'a, M> {
             self.lose_track();
         }
         data.unknown(x.dtype)
+    }
+
+    /// What a target may have instead that computes a composite as a whole.
+    fn promised(&self, item: &Item<M>, promise: Promise) -> Result<Item<M>> {
+        let Item::Tensor(x) = item else { return Ok(item.clone()) };
+        let lease = self.pool.lease::<M>(x.dtype, &x.sizes)?;
+        let data = x.data().promised(promise, x.dtype);
+        Array::new(x.dtype, &x.sizes, data, lease).map(Item::Tensor)
     }
 
     /// The values of dimension expressions in this run.

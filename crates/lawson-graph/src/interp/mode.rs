@@ -3,6 +3,7 @@
 //! In plain mode (`plain.rs`) an element is a number. In bounded mode (`bound/`) it is a number and the range in which
 //! every correct target's number lies. Primitives are written once, over these traits.
 
+use crate::composite::Promise;
 use crate::dtype::DType;
 use crate::op::{BinaryKind, CompareKind, Monoid, UnaryKind};
 use std::fmt;
@@ -55,6 +56,8 @@ pub(super) trait Real: Carrier {
     fn binary(self, kind: BinaryKind, other: Self, dtype: DType) -> Self;
     /// The product with itself, in a dtype: never negative, which a product of two cannot know.
     fn square(self, dtype: DType) -> Self;
+    /// What a target may have instead that keeps a promise, in a dtype.
+    fn promised(self, promise: Promise, dtype: DType) -> Self;
     /// A comparison.
     fn compare(self, kind: CompareKind, other: Self) -> Self::Int;
     /// Conversion to another float dtype.

@@ -35,6 +35,19 @@ fn operators_without_kernels_run_on_the_interpreter_and_are_named_in_the_plan() 
 }
 
 #[test]
+fn constants_that_share_bytes_stay_as_they_are() {
+    if !there() {
+        return;
+    }
+    let text = "graph @f(%x: u4[3, 5]) -> (y: u4[3, 4]) {
+       %w: u4[4, 5] = constant [[2, 1, 9, 3, 1], [9, 0, 0, 7, 7], [1, 2, 3, 15, 0], [1, 4, 4, 8, 8]]
+       %y = contract %x, %w {batch = [], sum = [[1, 1]]}
+       return %y }";
+    let given: Vec<Value> = inputs(text, &[], 3).into_iter().map(Value::Tensor).collect();
+    both(text, &given);
+}
+
+#[test]
 fn dtypes_without_code_run_on_the_evaluator_whole_groups_at_a_time() {
     if !there() {
         return;

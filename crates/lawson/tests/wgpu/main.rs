@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod random;
+mod runs;
 
 use lawson::wgpu::Device;
 use std::sync::OnceLock;

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Cases are small; one that needs more is refused, not waited for.
-const LIMITS: Limits = Limits { max_steps: 1 << 34, max_bytes: 4 << 30 };
+const LIMITS: Limits = Limits { max_steps: 1 << 34, max_bytes: Some(4 << 30) };
 
 /// Runs a case. Whatever happens in it is its verdict.
 pub(super) fn run(args: &OnnxTestArgs, on: &On, folder: &Path) -> Verdict {

@@ -4,6 +4,7 @@ use super::directed::{Toward, greatest, least};
 use super::fold::FloatFold;
 use super::int::IntBound;
 use super::{linear, order};
+use crate::composite::Promise;
 use crate::dtype::DType;
 use crate::interp::mode::{Bilinear, Carrier, Order, Real, Whole};
 use crate::interp::scalar;
@@ -195,6 +196,10 @@ impl Real for FloatBound {
 
     fn square(self, dtype: DType) -> FloatBound {
         super::binary::square(self, dtype)
+    }
+
+    fn promised(self, promise: Promise, dtype: DType) -> FloatBound {
+        super::unary::promised(self, promise, dtype)
     }
 
     fn compare(self, kind: CompareKind, other: FloatBound) -> IntBound {

@@ -11,11 +11,14 @@
 //! | rsqrt | 2 |
 //! | all others | 4 |
 //!
+//! Composites that targets compute as a whole have promises of their own ([`Promise`]).
+//!
 //! For sin and cos of arguments beyond 0.8 the units are those of 1, since the result may be near a zero; beyond 2^15 the
 //! argument itself counts as rounded to the accumulator dtype, and beyond that accuracy nothing is promised.
 
 use super::directed::{self, Toward, greatest, least};
 use super::float::FloatBound;
+use crate::composite::Promise;
 use crate::dtype::DType;
 use crate::interp::scalar::unary_float;
 use crate::op::UnaryKind;
@@ -141,6 +144,17 @@ fn wave(kind: UnaryKind, x: FloatBound, value: f64, k: f64, dtype: DType) -> Flo
 fn argument_error(x: FloatBound, dtype: DType) -> f64 {
     let u = dtype.accumulator().unit_roundoff().unwrap_or(0.0);
     if x.magnitude() > FAR { x.magnitude() * u } else { 0.0 }
+}
+
+/// A result that a target may compute in another way, as near to it as it promises.
+pub(super) fn promised(x: FloatBound, promise: Promise, dtype: DType) -> FloatBound {
+    if x.is_nan() || x.is_anything() {
+        return x;
+    }
+    let (least, greatest) = promise.range;
+    let lo = widened(x.lo, promise.units, dtype, Toward::Down, 0.0).max(least);
+    let hi = widened(x.hi, promise.units, dtype, Toward::Up, 0.0).min(greatest);
+    FloatBound::range(x.value, lo, hi).rounded(dtype)
 }
 
 /// Moves `y` by `k` units in the last place of `max(|y|, scale)`, and what f64 may be off itself. Zero is not crossed,
