@@ -99,6 +99,13 @@ pub(crate) struct Handles {
     driver_cache: Option<DriverCache>,
 }
 
+/// What was seen of the floats of a device.
+struct Seen {
+    floats: Floats,
+    compares: bool,
+    flushes: bool,
+}
+
 #[derive(Debug)]
 struct DriverCache {
     cache: wgpu::PipelineCache,
@@ -259,11 +266,12 @@ impl Device {
         let handles = Arc::new(self.request()?);
         // Whether it rounds once is seen by running something.
         let fused = gpu::probe_fused(&handles)?;
-        let (floats, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
+        let (seen, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
+        let Seen { floats, compares, flushes } = seen;
         let max_iterations = handles.probe_loop()?;
-        let probed =
-            Capabilities { fused, floats, subgroup, max_iterations, ..handles.adapter.capabilities() };
-        let capabilities = probed;
+        let known = handles.adapter.capabilities();
+        let capabilities =
+            Capabilities { fused, floats, compares, flushes, subgroup, max_iterations, ..known };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
@@ -429,13 +437,16 @@ impl Handles {
     }
 
     /// Whether its compiler keeps operations of floats. Vulkan asks for that; others are not even looked at.
-    fn probe_floats(&self) -> Result<Floats> {
+    fn probe_floats(&self) -> Result<Seen> {
         if self.adapter.backend != "Vulkan" {
-            return Ok(Floats::Rearranged);
+            return Ok(Seen { floats: Floats::Rearranged, compares: false, flushes: false });
         }
         let inputs: Vec<u8> = prelude::PROBE_INPUTS.iter().flat_map(|x| x.to_le_bytes()).collect();
         let left = self.probe(prelude::PROBE, &inputs)?;
-        Ok(if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged })
+        let floats = if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged };
+        let (wrong, flushes) = (left[24] & 7 != 0, left[24] & 16 != 0);
+        let compares = !wrong && (flushes || left[24] & 8 == 0);
+        Ok(Seen { floats, compares, flushes })
     }
 
     /// After how many iterations loops are left, if they are: drivers that run on a processor guard against those that never end.

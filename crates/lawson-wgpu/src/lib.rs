@@ -34,6 +34,7 @@ mod lower;
 mod math;
 pub mod opcode;
 mod prelude;
+mod quads;
 mod record;
 mod rows;
 mod run;

@@ -6,9 +6,10 @@
 
 use crate::math::Emit;
 use crate::opcode::{
-    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Narrow, OpCode,
+    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Narrow, Op, OpCode,
     Residence, Span, Ty, VarId, Word,
 };
+use crate::quads::{Kept, Part};
 use crate::strategy::{Strategy, strategy};
 use crate::value::Known;
 use crate::word::Parameters;
@@ -44,6 +45,12 @@ pub(crate) struct Lower<'k> {
     /// Workgroup memory through which states are merged, by type, and how much of it is in use.
     pub(crate) exchange: Vec<(Ty, MemoryId)>,
     pub(crate) exchanging: BTreeMap<Ty, usize>,
+    /// The buffers that are read and written by fours, which of four is computed, and what a member remembers.
+    pub(crate) quads: BTreeSet<BufferId>,
+    /// Whether the loops that members share go by fours.
+    pub(crate) by_fours: bool,
+    pub(crate) part: Option<Part>,
+    pub(crate) kept: Kept,
 }
 
 /// A refusal, with the kernel as its place.
@@ -90,7 +97,7 @@ impl Listing {
 
     /// As [`Listing::of`], for buffers that are given in this way.
     pub fn bound(kernel: &Kernel, capabilities: &Capabilities, binding: &Binding) -> Result<Listing> {
-        match strategy(kernel, &segments(kernel), capabilities) {
+        match strategy(kernel, &segments(kernel), capabilities, binding) {
             Strategy::Each => {}
             strategy => match Listing::by(kernel, capabilities, binding, &strategy) {
                 Ok(listing) => return Ok(listing),
@@ -115,7 +122,7 @@ impl Listing {
         let mut lower = Lower {
             kernel,
             scope: Scope::new(kernel),
-            parameters: Parameters { dims: Vec::new(), bases },
+            parameters: Parameters { bases, ..Parameters::default() },
             emit: Emit::default(),
             functions: BTreeMap::new(),
             states: vec![None; kernel.accs.len()],
@@ -123,8 +130,8 @@ impl Listing {
             launches: Vec::new(),
             capabilities: *capabilities,
             members: match strategy {
-                Strategy::Each => 1,
-                Strategy::Rows(members) => *members,
+                Strategy::Each | Strategy::Quads { .. } => 1,
+                Strategy::Rows { members, .. } => *members,
                 Strategy::Tiles(tiles) => tiles.shape.members(),
             },
             extra_axes: Vec::new(),
@@ -132,6 +139,10 @@ impl Listing {
             declared: Vec::new(),
             exchange: Vec::new(),
             exchanging: BTreeMap::new(),
+            quads: strategy.quads().clone(),
+            by_fours: matches!(strategy, Strategy::Rows { fours: Some(_), .. }),
+            part: None,
+            kept: Kept::default(),
         };
         for segment in segments(kernel) {
             lower.launch(segment, strategy)?;
@@ -151,6 +162,7 @@ impl Listing {
         codes.extend(lower.declared);
         codes.extend(lower.functions.into_values().flatten());
         codes.extend(lower.emit.codes);
+        forget_unread(&mut codes);
         let axes = kernel.axes.iter().map(|a| a.name.clone()).chain(lower.extra_axes);
         Ok(Listing {
             kernel: kernel.name.clone(),
@@ -187,6 +199,30 @@ impl Listing {
     }
 }
 
+/// Drops scratch that is written but not read: members remember what they stored.
+fn forget_unread(codes: &mut Vec<OpCode>) {
+    let mut read = BTreeSet::new();
+    for code in &*codes {
+        match code {
+            OpCode::Let { op: Op::Load(memory, _), .. } | OpCode::LetQuad { memory, .. } => {
+                read.insert(*memory);
+            }
+            _ => {}
+        }
+    }
+    let private =
+        |c: &OpCode| matches!(c, OpCode::Scratch { place: Residence::Private | Residence::Workgroup, .. });
+    let scratch = codes.iter().filter(|c| private(c)).filter_map(|c| match c {
+        OpCode::Scratch { memory, .. } if !read.contains(memory) => Some(*memory),
+        _ => None,
+    });
+    let unread: BTreeSet<MemoryId> = scratch.collect();
+    codes.retain(|c| match c {
+        OpCode::Scratch { memory, .. } | OpCode::Store { memory, .. } => !unread.contains(memory),
+        _ => true,
+    });
+}
+
 /// Declares buffers and scratch; gives how many words of scratch a member has in memory.
 fn declare(
     kernel: &Kernel,
@@ -201,10 +237,10 @@ fn declare(
     // One word is the member's number.
     let mut private = (capabilities.private_bytes / 4).saturating_sub(1);
     let kept = match strategy {
-        Strategy::Each => Residence::Private,
+        Strategy::Each | Strategy::Quads { .. } => Residence::Private,
         Strategy::Tiles(_) => beside_tiles(kernel)?,
         // Some of it is for merging states.
-        Strategy::Rows(members) => {
+        Strategy::Rows { members, .. } => {
             private = (capabilities.workgroup_memory / 4).saturating_sub(members * 8);
             Residence::Workgroup
         }
@@ -260,6 +296,7 @@ fn declare(
         let element = match (narrow_of(buffer.dtype), ty) {
             (Some(narrow), _) => Element::Narrow(narrow),
             (None, Ty::Bool) => Element::Byte,
+            (None, _) if strategy.quads().contains(&BufferId(id as u32)) => Element::Quad(ty),
             (None, Ty::F32 | Ty::I32 | Ty::U32) => Element::Word(ty),
             (None, Ty::I64 | Ty::U64) => Element::Wide(ty),
         };
@@ -430,17 +467,27 @@ impl Lower<'_> {
                 let (axes, begins) = self.tile_spans(tiles, axes);
                 (axes, Some(begins))
             }
-            Strategy::Each | Strategy::Rows(_) => (axes, None),
+            Strategy::Quads { axis, .. } => {
+                let first = self.pseudo_axis("four");
+                let by = |span: Span| {
+                    if span.axis == *axis { Span { axis: first, step: 4, ..span } } else { span }
+                };
+                (axes.into_iter().map(by).collect(), Some([first, first]))
+            }
+            Strategy::Each | Strategy::Rows { .. } => (axes, None),
         };
         let members = match strategy {
-            Strategy::Each => Members::One,
-            Strategy::Rows(_) | Strategy::Tiles(_) => Members::Workgroup(self.members),
+            Strategy::Each | Strategy::Quads { .. } => Members::One,
+            Strategy::Rows { .. } | Strategy::Tiles(_) => Members::Workgroup(self.members),
         };
         self.launches.push(Launch { entry: format!("launch_{launch}"), axes, members });
         self.emit.codes.push(OpCode::Entry { launch });
         match (strategy, begins) {
             (Strategy::Tiles(tiles), Some(begins)) => self.tile(tiles, begins, &chain, inner)?,
-            (Strategy::Rows(_), _) => self.together(inner)?,
+            (Strategy::Quads { axis, .. }, Some([first, _])) => {
+                self.quad_body(*axis, &Word::Axis(first), inner)?;
+            }
+            (Strategy::Rows { .. }, _) => self.together(inner)?,
             _ => self.block(inner)?,
         }
         self.emit.codes.push(OpCode::EndEntry);

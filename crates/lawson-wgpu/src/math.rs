@@ -107,6 +107,8 @@ pub(crate) fn binary_function(kind: BinaryKind) -> Option<Vec<OpCode>> {
 }
 
 impl Arithmetic for Emit {
+    const TABLES: bool = false;
+
     type F = ValueId;
     type I = ValueId;
     type B = ValueId;
@@ -125,7 +127,7 @@ impl Arithmetic for Emit {
         self.float(Primitive::Sub, &[a, b])
     }
     fn mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.float(Primitive::Mul, &[a, b])
+        self.float(Primitive::Product, &[a, b])
     }
     fn div(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.float(Primitive::Div, &[a, b])
@@ -239,6 +241,13 @@ impl Arithmetic for Emit {
     }
     fn not(&mut self, a: ValueId) -> ValueId {
         self.apply(Primitive::Not, Ty::Bool, &[a])
+    }
+
+    /// Sums and differences are kept as they are written, so a float of which only whole numbers are left is two operations away.
+    fn nearest(&mut self, a: ValueId, b: ValueId) -> (ValueId, ValueId) {
+        let whole = self.f(12_582_912.0);
+        let shifted = self.fma(a, b, whole);
+        (self.sub(shifted, whole), self.bits(shifted))
     }
 
     fn if_any(

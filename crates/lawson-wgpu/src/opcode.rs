@@ -60,6 +60,10 @@ pub struct Capabilities {
     pub fused: Fused,
     /// What its compiler does to arithmetic.
     pub floats: Floats,
+    /// Whether `<` and `==` of its floats are what they should be, of NaN too; of subnormal numbers unless it [`flushes`](Self::flushes).
+    pub compares: bool,
+    /// Whether subnormal numbers become zero, as WGSL allows.
+    pub flushes: bool,
     /// After how many iterations of loops a member of a launch just goes on, where a driver does that.
     pub max_iterations: Option<u32>,
 }
@@ -96,6 +100,8 @@ impl Default for Capabilities {
             max_buffers: 8,
             fused: Fused::Twice,
             floats: Floats::Rearranged,
+            compares: false,
+            flushes: false,
             max_iterations: None,
         }
     }
@@ -193,7 +199,7 @@ pub struct ValueId(pub u32);
 pub struct VarId(pub u32);
 
 /// Memory, by its number in the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryId(pub u32);
 
 /// An entry of the list.
@@ -339,6 +345,8 @@ pub enum OpCode {
 pub enum Element {
     /// One a word.
     Word(Ty),
+    /// One a word, always four neighbours at once.
+    Quad(Ty),
     /// A bool a byte, four a word. A store changes no other byte, whoever stores there at the same time.
     Byte,
     /// Two or four a word. A store changes no other, whoever stores there at the same time.
@@ -476,8 +484,10 @@ pub enum Primitive {
     Add,
     /// `a - b`
     Sub,
-    /// `a * b`
+    /// `a * b`; of floats, a sum that it is part of may round it with itself.
     Mul,
+    /// Floats: `a * b`, rounded by itself.
+    Product,
     /// `a / b`; integers towards zero, total.
     Div,
     /// Integers: the quotient rounded down, total.
@@ -606,6 +616,7 @@ impl Primitive {
             Primitive::Add => "add",
             Primitive::Sub => "sub",
             Primitive::Mul => "mul",
+            Primitive::Product => "product",
             Primitive::Div => "div",
             Primitive::FloorDiv => "floor_div",
             Primitive::Rem => "rem",

@@ -43,9 +43,14 @@ pub(crate) fn pieces<'a>(
             }
         }
     }
-    let kept = |p: &Piece| KEPT.iter().find(|(name, _)| *name == p.name).map(|(_, text)| *text);
+    let of = |list: &[(&str, &'static str)], p: &Piece| {
+        list.iter().find(|(name, _)| *name == p.name).map(|(_, text)| *text)
+    };
+    let kept = |p: &Piece| of(KEPT, p);
+    let compared = |p: &Piece| of(COMPARED, p).filter(|_| capabilities.compares);
     let text = |p: &Piece| match (p.name, capabilities.fused, capabilities.floats) {
         ("f32_fma", Fused::Twice, _) => FMA_TWICE,
+        _ if compared(p).is_some() => compared(p).unwrap_or(p.text),
         (_, _, Floats::Kept) => kept(p).unwrap_or(p.text),
         (_, _, Floats::Rearranged) => p.text,
     };
@@ -56,9 +61,17 @@ pub(crate) fn pieces<'a>(
 const KEPT: &[(&str, &str)] = &[
     ("f32_add", "fn f32_add(a: f32, b: f32) -> f32 { return a + b; }\n"),
     ("f32_sub", "fn f32_sub(a: f32, b: f32) -> f32 { return a - b; }\n"),
-    ("f32_mul", "fn f32_mul(a: f32, b: f32) -> f32 { return pin(a * b); }\n"),
+    ("f32_mul", "fn f32_mul(a: f32, b: f32) -> f32 { return a * b; }\n"),
+    ("f32_product", "fn f32_product(a: f32, b: f32) -> f32 { return pin(a * b); }\n"),
     ("f32_div", "fn f32_div(a: f32, b: f32) -> f32 { return a / b; }\n"),
     ("f32_fma", "fn f32_fma(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }\n"),
+];
+
+/// What a device that compares as the numbers are needs instead.
+const COMPARED: &[(&str, &str)] = &[
+    ("f32_lt", "fn f32_lt(a: f32, b: f32) -> bool { return a < b; }\n"),
+    ("f32_le", "fn f32_le(a: f32, b: f32) -> bool { return a <= b; }\n"),
+    ("f32_eq", "fn f32_eq(a: f32, b: f32) -> bool { return a == b; }\n"),
 ];
 
 /// A shader that shows whether a compiler keeps operations: each result is 1 where one was rearranged, for inputs that
@@ -78,19 +91,29 @@ fn probe() {
   if (bitcast<u32>(huge * huge / huge) != 0x7f800000u) { wrong |= 4u; }
   if ((bitcast<u32>(inf - inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 8u; }
   if ((bitcast<u32>(inf * zero) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 16u; }
-  if ((bitcast<u32>(huge * huge - one * huge * huge) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 32u; }
+  if ((bitcast<u32>(inf - one * inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 32u; }
   if (bitcast<u32>(((big + one) + one) - big) != 0u) { wrong |= 64u; }
   if (bitcast<u32>((big + one) - (big - one)) != 0u) { wrong |= 128u; }
   var sum = zero;
   for (var i = 0; i < 4; i++) { sum = (sum + one * big) + one; sum = sum - big; }
   if (bitcast<u32>(sum) != 0u) { wrong |= 256u; }
   if ((bitcast<u32>(inf / inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 512u; }
+  let nan = inf - inf;
+  var compared = 0u;
+  if (nan < one || one < nan || nan <= one || one <= nan || nan == nan || nan == one) { compared |= 1u; }
+  if (!(one < huge) || huge < one || !(zero <= -zero) || !(zero == -zero) || !(huge < inf) || !(-inf < zero)) { compared |= 2u; }
+  if (select(one, nan, nan < one) != one || select(nan, one, one < huge) != one) { compared |= 4u; }
+  let tiny = x[6];
+  if (!(zero < tiny) || tiny == zero) { compared |= 8u; }
+  if (bitcast<u32>(tiny * one) == 0u) { compared |= 16u; }
   x[5] = bitcast<f32>(wrong);
+  x[6] = bitcast<f32>(compared);
 }
 ";
 
-/// The inputs of [`PROBE`], and a place for its result, which is 0 if nothing was rearranged.
-pub(crate) const PROBE_INPUTS: [f32; 6] = [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0];
+/// The inputs of [`PROBE`]. In the place of the last two it leaves what was rearranged, and what was compared wrongly: NaN (1), other
+/// numbers (2), in a selection (4), subnormal numbers (8), which products may lose too (16).
+pub(crate) const PROBE_INPUTS: [f32; 7] = [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0, 1e-40];
 
 /// A shader that counts to a number, to see whether a driver lets it.
 pub(crate) const PROBE_LOOP: &str = "\
@@ -123,24 +146,24 @@ fn probe(
 /// floats the result is within a hair of being rounded once.
 const FMA_TWICE: &str = "\
 fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
-  let p = f32_mul(a, b);
+  let p = f32_product(a, b);
   let s = f32_add(p, c);
   if ((bitcast<u32>(s) & 0x7f800000u) == 0x7f800000u) { return s; }
   let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
   let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
   let al = f32_sub(a, ah);
   let bl = f32_sub(b, bh);
-  let e0 = f32_sub(f32_mul(ah, bh), p);
-  let e1 = f32_add(e0, f32_mul(ah, bl));
-  let e2 = f32_add(e1, f32_mul(al, bh));
-  let e = f32_add(e2, f32_mul(al, bl));
+  let e0 = f32_sub(f32_product(ah, bh), p);
+  let e1 = f32_add(e0, f32_product(ah, bl));
+  let e2 = f32_add(e1, f32_product(al, bh));
+  let e = f32_add(e2, f32_product(al, bl));
   let near = f32_sub(s, p);
   let t = f32_add(f32_sub(p, f32_sub(s, near)), f32_sub(c, near));
   return f32_add(s, f32_add(t, e));
 }
 ";
 
-const FMA_NEEDS: &[&str] = &["f32_add", "f32_sub", "f32_mul"];
+const FMA_NEEDS: &[&str] = &["f32_add", "f32_sub", "f32_product"];
 
 const PIECES: &[Piece] = &[
     Piece {
@@ -187,6 +210,11 @@ fn f32_key(x: f32) -> i32 {
         name: "f32_mul",
         needs: &["pin", "apart"],
         text: "fn f32_mul(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }\n",
+    },
+    Piece {
+        name: "f32_product",
+        needs: &["pin", "apart"],
+        text: "fn f32_product(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }\n",
     },
     Piece {
         name: "f32_div",

@@ -7,6 +7,7 @@
 
 use crate::lower::{Lower, refused, ty_of};
 use crate::opcode::{By, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word};
+use crate::quads::plain_extent;
 use crate::value::Known;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{Dim, Result};
@@ -247,6 +248,9 @@ impl Lower<'_> {
 
     /// A loop whose iterations are the members' own or shared among them.
     fn loop_by(&mut self, f: &For, by: By) -> Result<()> {
+        if let (By::Lanes, true, Some(extent)) = (by, self.by_fours, plain_extent(f)) {
+            return self.quads_by_lanes(f, extent);
+        }
         if let Some(left) = self.open(f, by)? {
             self.block(&f.body)?;
             self.close(left);

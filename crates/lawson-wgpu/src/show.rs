@@ -76,10 +76,10 @@ impl Display for Named<'_, OpCode> {
                     Access::Write => "write",
                 };
                 let element = match element {
-                    Element::Word(ty) => ty.name(),
-                    Element::Byte => "bool in bytes",
-                    Element::Narrow(narrow) => narrow.name(),
-                    Element::Wide(ty) => ty.name(),
+                    Element::Word(ty) | Element::Wide(ty) => ty.name().to_string(),
+                    Element::Quad(ty) => format!("{} in quads", ty.name()),
+                    Element::Byte => "bool in bytes".to_string(),
+                    Element::Narrow(narrow) => narrow.name().to_string(),
                 };
                 write!(f, "buffer {name}: {element}, {access}, binding {binding}")
             }

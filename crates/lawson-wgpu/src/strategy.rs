@@ -6,9 +6,10 @@
 //! whose factors it keeps in workgroup memory and whose sums lie in registers (`tiles.rs`).
 
 use crate::lower::Segment;
-use crate::opcode::Capabilities;
+use crate::opcode::{Binding, Capabilities};
+use crate::quads::{buffers, is_flat, plain_extent};
 use lawson_graph::DType;
-use lawson_kernel::{AccId, Atom, AxisId, Expr, ExprId, For, Index, Kernel, Node};
+use lawson_kernel::{AccId, Atom, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Node};
 use std::collections::BTreeSet;
 
 /// Who does what.
@@ -16,10 +17,24 @@ use std::collections::BTreeSet;
 pub(crate) enum Strategy {
     /// Every iteration is one member's.
     Each,
-    /// Every iteration is a workgroup's, of so many members.
-    Rows(u32),
+    /// Every four iterations along an axis are one member's, which reads and writes these buffers by fours.
+    Quads { axis: AxisId, buffers: BTreeSet<BufferId> },
+    /// Every iteration is a workgroup's, of so many members; where the loops that they share go by fours, with the buffers that are read and
+    /// written so.
+    Rows { members: u32, fours: Option<BTreeSet<BufferId>> },
     /// Tiles of a sum of products.
     Tiles(Tiles),
+}
+
+impl Strategy {
+    /// The buffers that are read and written by fours.
+    pub(crate) fn quads(&self) -> &BTreeSet<BufferId> {
+        static NONE: BTreeSet<BufferId> = BTreeSet::new();
+        match self {
+            Strategy::Quads { buffers, .. } | Strategy::Rows { fours: Some(buffers), .. } => buffers,
+            _ => &NONE,
+        }
+    }
 }
 
 /// A sum of products by tiles.
@@ -85,13 +100,22 @@ const SHAPES: [Shape; 4] = [
 
 /// So many tiles keep a large device busy.
 const ENOUGH_TILES: i64 = 200;
+/// A member keeps at most so many fours of a row.
+const MOST_FOURS: i64 = 8;
 /// Shorter sums are one member's.
 const LEAST_ROW: i64 = 64;
 /// So many rows keep a device busy without workgroups for each.
 const MANY_ROWS: i64 = 64 << 10;
 
 /// The strategy for a kernel of one launch.
-pub(crate) fn strategy(kernel: &Kernel, segments: &[Segment<'_>], capabilities: &Capabilities) -> Strategy {
+pub(crate) fn strategy(
+    kernel: &Kernel,
+    segments: &[Segment<'_>],
+    capabilities: &Capabilities,
+    binding: &Binding,
+) -> Strategy {
+    // Memory that is bound in two ways, or in parts, is looked at element by element.
+    let whole = !binding.based.iter().any(|b| *b) && binding.shared.iter().all(Option::is_none);
     let (chain, inner) = match segments {
         [Segment::Parallel(chain, inner)] => (chain.as_slice(), *inner),
         [Segment::Alone(inner)] => (&[][..], *inner),
@@ -100,10 +124,67 @@ pub(crate) fn strategy(kernel: &Kernel, segments: &[Segment<'_>], capabilities: 
     if let Some(tiles) = tiles(kernel, chain, inner, capabilities) {
         return Strategy::Tiles(tiles);
     }
-    match rows(kernel, chain, inner) {
-        true => Strategy::Rows(256.min(capabilities.max_members)),
-        false => Strategy::Each,
+    if rows(kernel, chain, inner) {
+        return by_rows(kernel, inner, capabilities, whole);
     }
+    match by_quads(kernel, chain, inner).filter(|_| whole) {
+        Some(strategy) => strategy,
+        None => Strategy::Each,
+    }
+}
+
+/// Elementwise work by fours.
+fn by_quads(kernel: &Kernel, chain: &[&For], inner: &[Node]) -> Option<Strategy> {
+    let f = chain.last()?;
+    let fits = plain_extent(f).is_some_and(|n| n % 4 == 0 && n > 0);
+    if !fits || !inner.iter().all(|n| matches!(n, Node::Store(_))) {
+        return None;
+    }
+    let buffers = buffers(kernel, &BTreeSet::from([f.axis]));
+    let stored = |n: &Node| matches!(n, Node::Store(s) if buffers.contains(&s.buffer));
+    inner.iter().any(stored).then_some(Strategy::Quads { axis: f.axis, buffers })
+}
+
+/// Rows of workgroups, by fours where all that members share goes by fours.
+fn by_rows(kernel: &Kernel, inner: &[Node], capabilities: &Capabilities, whole: bool) -> Strategy {
+    let most = 256.min(capabilities.max_members);
+    let mut shared = Vec::new();
+    let flat = shared_loops(inner, &mut shared);
+    let extent = shared.first().and_then(|f| plain_extent(f));
+    let same = shared.iter().all(|f| plain_extent(f) == extent);
+    let fits = |members: &u32| {
+        let all = 4 * i64::from(*members);
+        extent.is_some_and(|n| n % all == 0 && (1..=MOST_FOURS).contains(&(n / all)))
+    };
+    let least = capabilities.subgroup.unwrap_or(32).max(32);
+    let members = (1..=most / least).rev().map(|n| n * least).find(fits);
+    match members.filter(|_| whole && flat && same) {
+        Some(members) => {
+            let axes = shared.iter().map(|f| f.axis).collect();
+            Strategy::Rows { members, fours: Some(buffers(kernel, &axes)) }
+        }
+        None => Strategy::Rows { members: most, fours: None },
+    }
+}
+
+/// The loops that members of a workgroup share, which are the innermost ones; whether each is stores and steps alone, and nothing
+/// else stands between them.
+fn shared_loops<'k>(nodes: &'k [Node], found: &mut Vec<&'k For>) -> bool {
+    nodes.iter().all(|node| match node {
+        Node::For(f) if is_flat(&f.body) => {
+            found.push(f);
+            true
+        }
+        Node::Accumulate { body, .. } => match body.as_slice() {
+            [Node::For(f)] if is_flat(&f.body) => {
+                found.push(f);
+                true
+            }
+            _ => false,
+        },
+        Node::Prefetch { .. } => true,
+        _ => false,
+    })
 }
 
 /// The loops directly within each other, and what stands in the innermost.

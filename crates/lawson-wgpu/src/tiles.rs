@@ -1,8 +1,9 @@
 //! Sums of products by tiles: a workgroup keeps a tile of both factors in its memory, each member a part of the sums in registers.
 //!
 //! ```text
+//! the members fetch the first part of both factors, four numbers at a time, zero where rows, columns or the sum end
 //! for every part of the sum:
-//!   the members fill the two tiles, four numbers at a time, zero where rows, columns or the sum end; barrier
+//!   the members put what they fetched into the two tiles; barrier; they fetch the next part
 //!   for every k of the part: a member loads its rows' and columns' numbers, and steps its sums; barrier
 //! a member stores what becomes of its sums, where rows and columns have not ended
 //! ```
@@ -34,6 +35,13 @@ fn times(a: Word, by: i64) -> Word {
 
 fn sum(a: Word, b: Word) -> Word {
     Word::Sum(vec![a, b])
+}
+
+/// The places that may lie beyond an end: those of tiles of so many, of which the end is no multiple.
+fn beyond<const N: usize>(places: [(&Word, &Word, u32); N]) -> Vec<(Word, Word)> {
+    let whole = |end: &Word, of: u32| matches!(end, Word::Const(c) if c % i64::from(of) == 0);
+    let open = places.into_iter().filter(|(_, end, of)| !whole(end, *of));
+    open.map(|(at, end, _)| (at.clone(), end.clone())).collect()
 }
 
 impl Lower<'_> {
@@ -115,14 +123,30 @@ impl Lower<'_> {
         let end = self.parameters.word(&self.scope, &f.end);
         let part = self.pseudo_axis("part");
         let (begin, step) = (Word::Const(0), i64::from(shape.depth));
-        self.emit.codes.push(OpCode::Loop { axis: part, begin, end: end.clone(), step, by: By::Member });
         let left = self.scope.enter(f);
         let sides = [(0, tiles.m, shape.rows, &at.rows), (1, tiles.n, shape.columns, &at.columns)];
-        for (side, axis, lines, first) in sides {
-            let fill = Fill { tiles, side, axis, lines, first, part, sum_end: &end, line_end: ends[side] };
-            self.fill(&fill, memories[side])?;
+        let fills = sides.map(|(side, axis, lines, first)| {
+            let (memory, line_end) = (memories[side], ends[side]);
+            Fill { tiles, side, axis, lines, first, sum_end: &end, line_end, memory }
+        });
+        // What comes next is on its way while what is there is summed.
+        let mut fetched = Vec::new();
+        for fill in &fills {
+            let vars = self.fetched(fill);
+            self.fetch(fill, &Word::Const(0), &vars)?;
+            fetched.push(vars);
+        }
+        self.emit.codes.push(OpCode::Loop { axis: part, begin, end: end.clone(), step, by: By::Member });
+        for (fill, vars) in fills.iter().zip(&fetched) {
+            self.put(fill, vars);
         }
         self.emit.codes.push(OpCode::Barrier);
+        let next = sum(Word::Axis(part), Word::Const(step));
+        self.emit.codes.push(OpCode::Guard(Test::Within(vec![(next.clone(), end.clone())])));
+        for (fill, vars) in fills.iter().zip(&fetched) {
+            self.fetch(fill, &next, vars)?;
+        }
+        self.emit.codes.push(OpCode::EndGuard);
         self.steps(tiles, at, memories, vars)?;
         self.emit.codes.push(OpCode::Barrier);
         self.scope.leave(left);
@@ -130,68 +154,98 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The members fill the tile of a factor: quads of four lines at one place of the sum.
-    fn fill(&mut self, fill: &Fill<'_>, memory: MemoryId) -> Result<()> {
-        let shape = fill.tiles.shape;
-        let (members, quads) = (shape.members(), fill.lines / 4);
-        let count = quads * shape.depth;
-        for turn in 0..count.div_ceil(members) {
-            let number = sum(Word::Lane, Word::Const(i64::from(turn * members)));
-            // Neighbouring members take neighbours in memory.
-            let inner = if fill.tiles.along_sum[fill.side] { shape.depth } else { quads };
-            let (fast, slow) = number.split(i64::from(inner));
-            let (k, quad) = if fill.tiles.along_sum[fill.side] { (fast, slow) } else { (slow, fast) };
-            let part_of = !count.is_multiple_of(members);
-            self.emit.codes.push(OpCode::Block);
-            let (k_axis, quad_axis) = (self.pseudo_axis("k"), self.pseudo_axis("quad"));
-            self.emit.codes.push(OpCode::Axis { axis: k_axis, value: k });
-            self.emit.codes.push(OpCode::Axis { axis: quad_axis, value: quad });
-            if part_of {
-                let inside = (number, Word::Const(i64::from(count)));
-                self.emit.codes.push(OpCode::Guard(Test::Within(vec![inside])));
+    /// Variables for what a member fetches of a factor: quads of four lines at one place of the sum.
+    fn fetched(&mut self, fill: &Fill<'_>) -> Vec<[VarId; 4]> {
+        let zero = self.emit.literal(Literal::F32(0));
+        (0..fill.turns()).map(|_| [(); 4].map(|()| self.emit.var(Ty::F32, zero))).collect()
+    }
+
+    /// A member fetches its share of a part of a factor.
+    fn fetch(&mut self, fill: &Fill<'_>, part: &Word, vars: &[[VarId; 4]]) -> Result<()> {
+        for (turn, vars) in vars.iter().enumerate() {
+            let [k, quad] = self.begin_quad(fill, turn as u32);
+            let sum_at = sum(part.clone(), k);
+            for (line, var) in (0..).zip(vars) {
+                let line = sum(times(quad.clone(), 4), Word::Const(line));
+                let value = self.element(fill, sum(fill.first.clone(), line), sum_at.clone())?;
+                self.emit.codes.push(OpCode::Set { var: *var, value });
             }
-            let sum_at = sum(Word::Axis(fill.part), Word::Axis(k_axis));
-            let mut values = Vec::new();
-            for line in 0..4 {
-                let line = sum(times(Word::Axis(quad_axis), 4), Word::Const(line));
-                let line = sum(fill.first.clone(), line);
-                values.push(self.element(fill, line, sum_at.clone())?);
-            }
-            let quads = [values[0], values[1], values[2], values[3]];
-            let line = i64::from(Shape::line(fill.lines));
-            let place = sum(times(Word::Axis(k_axis), line), Word::Axis(quad_axis));
-            self.emit.codes.push(OpCode::StoreQuad { memory, at: place, values: quads });
-            if part_of {
-                self.emit.codes.push(OpCode::EndGuard);
-            }
-            self.emit.codes.push(OpCode::EndBlock);
+            self.end_quad(fill);
         }
         Ok(())
     }
 
+    /// A member puts what it fetched into the tile.
+    fn put(&mut self, fill: &Fill<'_>, vars: &[[VarId; 4]]) {
+        for (turn, vars) in vars.iter().enumerate() {
+            let [k, quad] = self.begin_quad(fill, turn as u32);
+            let line = i64::from(Shape::line(fill.lines));
+            let at = sum(times(k, line), quad);
+            let values = vars.map(|var| self.emit.define(Ty::F32, Op::Get(var)));
+            self.emit.codes.push(OpCode::StoreQuad { memory: fill.memory, at, values });
+            self.end_quad(fill);
+        }
+    }
+
+    /// Begins a block for a quad of a member: its place in the part of the sum, and in the tile.
+    fn begin_quad(&mut self, fill: &Fill<'_>, turn: u32) -> [Word; 2] {
+        let shape = fill.tiles.shape;
+        let number = sum(Word::Lane, Word::Const(i64::from(turn * shape.members())));
+        // Neighbouring members take neighbours in memory.
+        let along_sum = fill.tiles.along_sum[fill.side];
+        let inner = if along_sum { shape.depth } else { fill.lines / 4 };
+        let (fast, slow) = number.split(i64::from(inner));
+        let (k, quad) = if along_sum { (fast, slow) } else { (slow, fast) };
+        self.emit.codes.push(OpCode::Block);
+        let (k_axis, quad_axis) = (self.pseudo_axis("k"), self.pseudo_axis("quad"));
+        self.emit.codes.push(OpCode::Axis { axis: k_axis, value: k });
+        self.emit.codes.push(OpCode::Axis { axis: quad_axis, value: quad });
+        if fill.is_shared_unevenly() {
+            let inside = (number, Word::Const(i64::from(fill.quads())));
+            self.emit.codes.push(OpCode::Guard(Test::Within(vec![inside])));
+        }
+        [Word::Axis(k_axis), Word::Axis(quad_axis)]
+    }
+
+    fn end_quad(&mut self, fill: &Fill<'_>) {
+        if fill.is_shared_unevenly() {
+            self.emit.codes.push(OpCode::EndGuard);
+        }
+        self.emit.codes.push(OpCode::EndBlock);
+    }
+
     /// A number of a factor, or zero where there is none.
     fn element(&mut self, fill: &Fill<'_>, line: Word, sum_at: Word) -> Result<ValueId> {
-        let shape = fill.tiles.shape;
-        let mut inside = Vec::new();
-        if !divides(fill.lines, fill.line_end) {
-            inside.push((line.clone(), fill.line_end.clone()));
-        }
-        if !divides(shape.depth, fill.sum_end) {
-            inside.push((sum_at.clone(), fill.sum_end.clone()));
+        let depth = fill.tiles.shape.depth;
+        let lines = (&line, fill.line_end, fill.lines);
+        let inside = beyond([lines, (&sum_at, fill.sum_end, depth)]);
+        let factor = fill.tiles.factors[fill.side];
+        let fixed = [(fill.axis, line), (fill.tiles.k, sum_at)];
+        if inside.is_empty() {
+            return self.at_axes(fixed, |l| l.value(factor, &mut Known::new()));
         }
         let zero = self.emit.literal(Literal::F32(0));
         let var = self.emit.var(Ty::F32, zero);
-        self.emit.codes.push(if inside.is_empty() {
-            OpCode::Block
-        } else {
-            OpCode::Guard(Test::Within(inside))
-        });
-        self.emit.codes.push(OpCode::Axis { axis: fill.axis, value: line });
-        self.emit.codes.push(OpCode::Axis { axis: fill.tiles.k, value: sum_at });
-        let value = self.value(fill.tiles.factors[fill.side], &mut Known::new())?;
+        self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
+        let value = self.at_axes(fixed, |l| l.value(factor, &mut Known::new()))?;
         self.emit.codes.push(OpCode::Set { var, value });
-        self.emit.codes.push(OpCode::EndBlock);
+        self.emit.codes.push(OpCode::EndGuard);
         Ok(self.emit.define(Ty::F32, Op::Get(var)))
+    }
+
+    /// What is written where two axes have these values.
+    fn at_axes<T>(
+        &mut self,
+        fixed: [(AxisId, Word); 2],
+        write: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let axes = [fixed[0].0, fixed[1].0];
+        self.parameters.fixed.extend(fixed);
+        let written = write(self);
+        axes.iter().for_each(|a| {
+            self.parameters.fixed.remove(a);
+        });
+        written
     }
 
     /// Steps all sums of a member by all places of the tiles.
@@ -242,29 +296,20 @@ impl Lower<'_> {
             };
             let row = line(&at.rows, &at.row, shape.rows, shape.own_rows, i);
             let column = line(&at.columns, &at.column, shape.columns, shape.own_columns, j);
-            let mut inside = Vec::new();
-            if !divides(shape.rows, &rows_end) {
-                inside.push((row.clone(), rows_end.clone()));
+            let inside = beyond([(&row, &rows_end, shape.rows), (&column, &columns_end, shape.columns)]);
+            let guarded = !inside.is_empty();
+            if guarded {
+                self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
             }
-            if !divides(shape.columns, &columns_end) {
-                inside.push((column.clone(), columns_end.clone()));
-            }
-            let begin = if inside.is_empty() { OpCode::Block } else { OpCode::Guard(Test::Within(inside)) };
-            self.emit.codes.push(begin);
-            self.emit.codes.push(OpCode::Axis { axis: tiles.m, value: row });
-            self.emit.codes.push(OpCode::Axis { axis: tiles.n, value: column });
             self.results[tiles.acc.0 as usize] = Some(vec![(*var, Ty::F32)]);
-            self.block(stores)?;
-            self.emit.codes.push(OpCode::EndBlock);
+            self.at_axes([(tiles.m, row), (tiles.n, column)], |l| l.block(stores))?;
+            if guarded {
+                self.emit.codes.push(OpCode::EndGuard);
+            }
         }
         self.results[tiles.acc.0 as usize] = None;
         Ok(())
     }
-}
-
-/// Whether tiles of so many lines, or parts of a sum, end where all lines do.
-fn divides(lines: u32, end: &Word) -> bool {
-    matches!(end, Word::Const(end) if end % i64::from(lines) == 0)
 }
 
 /// How the tile of a factor is filled.
@@ -275,8 +320,24 @@ struct Fill<'t> {
     axis: AxisId,
     lines: u32,
     first: &'t Word,
-    /// Where the part of the sum begins.
-    part: AxisId,
     sum_end: &'t Word,
     line_end: &'t Word,
+    memory: MemoryId,
+}
+
+impl Fill<'_> {
+    /// How many quads a part of the factor has.
+    fn quads(&self) -> u32 {
+        self.lines / 4 * self.tiles.shape.depth
+    }
+
+    /// How many of them a member has.
+    fn turns(&self) -> u32 {
+        self.quads().div_ceil(self.tiles.shape.members())
+    }
+
+    /// Whether some member has fewer than others.
+    fn is_shared_unevenly(&self) -> bool {
+        !self.quads().is_multiple_of(self.tiles.shape.members())
+    }
 }

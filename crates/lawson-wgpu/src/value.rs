@@ -188,6 +188,11 @@ impl Lower<'_> {
     fn load(&mut self, load: &Load, otherwise: Option<ValueId>) -> Result<ValueId> {
         let (memory, ty) =
             (MemoryId(load.buffer.0), ty_of(self.kernel, self.kernel.buffer(load.buffer).dtype)?);
+        if load.guard.is_none()
+            && let Some(known) = self.kept(load.buffer, &load.index)?
+        {
+            return Ok(known);
+        }
         let at = self.place(load.buffer, &load.index)?;
         let (Some(guard), Some(otherwise)) = (&load.guard, otherwise) else {
             return Ok(self.emit.define(ty, Op::Load(memory, at)));

@@ -206,16 +206,16 @@ impl Dialect<'_> {
             OpCode::Set { var, value } => self.line(&format!("{var} = {value};")),
             OpCode::Store { memory, at, value } => self.store(*memory, at, *value),
             OpCode::LetQuad { values, memory, at } => {
-                let quad = format!("q{}", values[0].0);
+                let (quad, ty) = (format!("q{}", values[0].0), self.ty(*memory));
                 let place = self.element(*memory, at);
                 self.line(&format!("let {quad} = {place};"));
                 for (value, part) in values.iter().zip(["x", "y", "z", "w"]) {
-                    self.line(&format!("let {value}: f32 = {quad}.{part};"));
+                    self.line(&format!("let {value}: {ty} = {quad}.{part};"));
                 }
             }
             OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
-                let place = self.element(*memory, at);
-                self.line(&format!("{place} = vec4<f32>({a}, {b}, {c}, {d});"));
+                let (place, ty) = (self.element(*memory, at), self.ty(*memory));
+                self.line(&format!("{place} = vec4<{ty}>({a}, {b}, {c}, {d});"));
             }
             OpCode::Axis { axis, value } => {
                 let (axis, value) = (self.axis(*axis), self.word(value));
@@ -267,9 +267,10 @@ impl Dialect<'_> {
             Access::Write => "read_write",
         };
         let (ty, array) = match (element, access) {
-            (Element::Word(ty) | Element::Wide(ty), _) => (ty, spelled(ty)),
-            (Element::Byte | Element::Narrow(_), Access::Read) => (element.ty(), "u32"),
-            (Element::Byte | Element::Narrow(_), Access::Write) => (element.ty(), "atomic<u32>"),
+            (Element::Word(ty) | Element::Wide(ty), _) => (ty, spelled(ty).to_string()),
+            (Element::Quad(ty), _) => (ty, format!("vec4<{}>", spelled(ty))),
+            (Element::Byte | Element::Narrow(_), Access::Read) => (element.ty(), "u32".to_string()),
+            (Element::Byte | Element::Narrow(_), Access::Write) => (element.ty(), "atomic<u32>".to_string()),
         };
         self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
         if let Some(bits) = element.bits() {
@@ -365,6 +366,10 @@ impl Dialect<'_> {
             self.line(&format!("  let {axis}: i32 = {value};"));
             inner = format!("{inner} / {count}");
         }
+    }
+
+    fn ty(&self, memory: MemoryId) -> &'static str {
+        self.memory.get(&memory.0).map_or("f32", |m| spelled(m.ty))
     }
 
     fn axis(&self, axis: AxisId) -> String {

@@ -5,7 +5,8 @@
 
 use crate::opcode::{MemoryId, Sign, Word};
 use lawson_graph::Dim;
-use lawson_kernel::{Atom, Index, Scope};
+use lawson_kernel::{Atom, AxisId, Index, Scope};
+use std::collections::BTreeMap;
 
 /// The parameters met so far.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub(crate) struct Parameters {
     pub(crate) dims: Vec<Dim>,
     /// The buffers that begin at an element which the host passes.
     pub(crate) bases: Vec<MemoryId>,
+    /// Axes whose values are known here.
+    pub(crate) fixed: BTreeMap<AxisId, Word>,
 }
 
 impl Parameters {
@@ -51,7 +54,7 @@ impl Parameters {
         let mut terms = Vec::with_capacity(index.terms().len() + 1);
         for (atom, c) in index.terms() {
             let value = match atom {
-                Atom::Axis(a) => Word::Axis(*a),
+                Atom::Axis(a) => self.fixed.get(a).cloned().unwrap_or(Word::Axis(*a)),
                 Atom::Div(i, d) => {
                     Word::Div(Box::new(self.simplified(scope, i)), Box::new(self.dim(d)), sign(i))
                 }

@@ -19,6 +19,9 @@ pub trait Arithmetic {
     /// A lane of bool.
     type B: Copy;
 
+    /// Whether looking up costs no more than a few multiplications; where it does, longer polynomials are better.
+    const TABLES: bool = true;
+
     /// A constant.
     fn f(&mut self, c: f32) -> Self::F;
     /// An integer constant.

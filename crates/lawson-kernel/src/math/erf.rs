@@ -3,7 +3,8 @@
 //! The range up to where erf rounds to 1 is cut into eight intervals, each with a polynomial of degree 6 around its
 //! centre; a lane looks its coefficients up.
 
-use super::{Arithmetic, TABLE, twice};
+use super::exp::exp_bounded;
+use super::{Arithmetic, TABLE, polynomial, twice};
 
 /// The width of an interval; the first is halved by 0. Exact, and so are its multiples.
 const WIDTH: f32 = 0.53125;
@@ -85,8 +86,54 @@ const COEFFICIENTS: [[f32; TABLE]; 6] = [
     ]),
 ];
 
+/// `erf(x)/x - 1` in `x²` for `x` up to [`SPLIT`], highest power first.
+const SMALL: [f32; 7] = [
+    8.382_388e-5,
+    -8.145_597e-4,
+    5.201_286e-3,
+    -2.685_95e-2,
+    1.128_369_7e-1,
+    -3.761_263_5e-1,
+    1.283_791_7e-1,
+];
+/// `-ln(1 - erf(x))/x - 1` from [`SPLIT`] to 4, highest power first.
+const LARGE: [f32; 8] = [
+    4.938_216e-6,
+    -4.558_12e-5,
+    -4.958_669e-5,
+    2.930_157_4e-3,
+    -2.267_413_8e-2,
+    1.052_627e-1,
+    6.356_253e-1,
+    1.285_517_5e-1,
+];
+/// Where the two meet.
+const SPLIT: f32 = 0.92;
+
+/// The error function of what is not negative, without tables: an odd polynomial, and from [`SPLIT`] on what an exponential lacks
+/// to 1.
+fn erf_of_magnitude<K: Arithmetic>(k: &mut K, a: K::F) -> K::F {
+    let (end, split, one) = (k.f(4.0), k.f(SPLIT), k.f(1.0));
+    let a = k.min(end, a);
+    let square = k.mul(a, a);
+    let slope = polynomial(k, square, &SMALL);
+    let small = k.fma(slope, a, a);
+    let slope = polynomial(k, a, &LARGE);
+    let exponent = k.fma(slope, a, a);
+    let exponent = k.neg(exponent);
+    let lacks = exp_bounded(k, exponent);
+    let large = k.sub(one, lacks);
+    let is_small = k.lt(a, split);
+    k.select(is_small, small, large)
+}
+
 /// The error function.
 pub fn erf<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    if !K::TABLES {
+        let a = k.abs(x);
+        let magnitude = erf_of_magnitude(k, a);
+        return k.or_sign(magnitude, x);
+    }
     // Near the end of the last interval, where erf rounds to 1.
     let end = k.f(7.49 * WIDTH);
     let a = k.abs(x);

@@ -1,7 +1,7 @@
 //! The exponentials and what is made of them: `exp`, `exp2`, `expm1`, `sigmoid`, `tanh`, `sinh`, `cosh`.
 //!
 //! `exp`, `exp2` and `sigmoid` reduce `x = n·ln2 + r` with `n` a multiple of 1/16, so that a short polynomial in `r` does; the
-//! fraction of `2^n` is looked up. Where `e^x - 1` is wanted, `n` is whole, `|r| <= ln2 / 2`, and a polynomial of degree 6 keeps
+//! fraction of `2^n` is looked up. Where `e^x - 1` is wanted, or tables are dear, `n` is whole, `|r| <= ln2 / 2`, and a polynomial of degree 6 keeps
 //! what is near 0 exact. Arguments are clamped first to where results leave the range of f32. `tanh` is polynomials alone, one for
 //! each half of a power of two.
 
@@ -72,7 +72,12 @@ fn grown<K: Arithmetic>(k: &mut K, n: (K::F, K::I), g: K::F) -> K::F {
 }
 
 /// `e^x` for `x` up to some hundreds in magnitude.
-fn exp_bounded<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+pub(super) fn exp_bounded<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
+    if !K::TABLES {
+        let (r, n) = reduce(k, x);
+        let p = exp_reduced(k, r);
+        return k.scale(p, n);
+    }
     let log2_e = k.f(LOG2_E);
     let (high, low) = (k.f(LN_2.0), k.f(LN_2.1));
     let n = k.nearest_sixteenth(x, log2_e);
@@ -100,6 +105,12 @@ pub(super) const EXP2: [f32; 7] =
 pub fn exp2<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let x = clamp(k, x, -151.0, 129.0);
     let one = k.f(1.0);
+    if !K::TABLES {
+        let n = k.nearest(x, one);
+        let r = k.sub(x, n.0);
+        let p = polynomial(k, r, &EXP2);
+        return k.scale(p, n);
+    }
     let n = k.nearest_sixteenth(x, one);
     let r = k.sub(x, n.0);
     // (2^r - 1) / r for |r| <= 1/32; 2^r is then within 2^-29.
@@ -325,6 +336,16 @@ pub fn tanh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let (end, least) = (k.f(9.02), k.f(0.0625));
     let a = k.abs(x);
     let a = k.min(end, a);
+    if !K::TABLES {
+        // With g = e^2a - 1 it is g / (g + 2).
+        let (twice, two) = (k.add(a, a), k.f(2.0));
+        let g = expm1(k, twice);
+        let below = k.add(g, two);
+        let magnitude = k.quotient(g, below);
+        let one = k.f(1.0);
+        let magnitude = k.min(one, magnitude);
+        return k.or_sign(magnitude, x);
+    }
     let place = k.max(least, a);
     let place = k.bits(place);
     let index = k.i_shr(place, 22);

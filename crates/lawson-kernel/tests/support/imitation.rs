@@ -53,7 +53,17 @@ macro_rules! as_scalar {
     };
 }
 
+/// A shader, to which tables are dear.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shader;
+
 impl Arithmetic for Avx2 {
+    as_scalar!();
+}
+
+impl Arithmetic for Shader {
+    const TABLES: bool = false;
+
     as_scalar!();
 }
 

@@ -1,0 +1,203 @@
+//! Four elements at a time: what lies side by side is read and written as one vector, and a member keeps what it has read.
+//!
+//! A body that only stores and steps is written once for each of four neighbours along an axis, or several fours of them, one after another without a loop.
+//! A buffer takes part if every place in it that the kernel names moves by one along such an axis and begins at a multiple of four; others
+//! are read and written element by element. What a member has read, or stored to scratch, it finds again in a register when it comes to
+//! the same elements: a row that is summed twice and then written is read once.
+
+use crate::lower::Lower;
+use crate::opcode::{MemoryId, OpCode, ValueId, Word};
+use crate::value::Known;
+use lawson_graph::{DType, Dim, Result};
+use lawson_kernel::{Atom, AxisId, BufferId, Expr, For, Index, Kernel, Node, Role, Store};
+use std::collections::BTreeSet;
+
+/// Which of four neighbours is computed.
+#[derive(Clone)]
+pub(crate) struct Part {
+    axis: AxisId,
+    /// Where the four begin.
+    first: Word,
+    /// Which of them it is.
+    number: usize,
+}
+
+/// What a member remembers.
+#[derive(Default)]
+pub(crate) struct Kept {
+    quads: Vec<(MemoryId, Word, [ValueId; 4])>,
+    /// Elements of scratch.
+    scratch: Vec<(MemoryId, Word, ValueId)>,
+}
+
+/// Whether a body is stores and steps alone.
+pub(crate) fn is_flat(body: &[Node]) -> bool {
+    body.iter().all(|n| matches!(n, Node::Store(_) | Node::Step { .. } | Node::Prefetch { .. }))
+}
+
+/// How many iterations a loop from 0 by 1 has, if that is a number.
+pub(crate) fn plain_extent(f: &For) -> Option<i64> {
+    f.end.as_const().filter(|_| f.begin.is(0) && f.step == 1)
+}
+
+/// The buffers that are read and written by fours along these axes.
+pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<BufferId> {
+    let whole = |d: DType| matches!(d, DType::F32 | DType::I32 | DType::U32);
+    let mut fit: BTreeSet<BufferId> = kernel.arguments().filter(|b| whole(kernel.buffer(*b).dtype)).collect();
+    let check = |fit: &mut BTreeSet<BufferId>, buffer: BufferId, index: &[Index], guarded: bool| {
+        let offset = kernel.resolve(&kernel.buffer(buffer).layout.offset(index));
+        if guarded || !is_quad(&offset, axes) {
+            fit.remove(&buffer);
+        }
+    };
+    for e in &kernel.exprs {
+        if let Expr::Load(l) = e {
+            check(&mut fit, l.buffer, &l.index, l.guard.is_some());
+        }
+        e.visit_indices(&mut |i| without_data(i, &mut fit));
+    }
+    let mut open: Vec<&Node> = kernel.body.iter().collect();
+    while let Some(node) = open.pop() {
+        match node {
+            Node::For(f) => open.extend(&f.body),
+            Node::Accumulate { body, .. } => open.extend(body),
+            Node::Store(s) => {
+                check(&mut fit, s.buffer, &s.index, false);
+                s.index.iter().for_each(|i| without_data(i, &mut fit));
+            }
+            Node::Step { .. } | Node::Prefetch { .. } => {}
+        }
+    }
+    fit
+}
+
+/// Buffers that say where to read are read one element at a time.
+fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
+    for (atom, _) in index.terms() {
+        match atom {
+            Atom::At(datum) => {
+                fit.remove(&datum.buffer);
+                datum.index.iter().for_each(|i| without_data(i, fit));
+            }
+            Atom::Div(i, _) | Atom::Mod(i, _) => without_data(i, fit),
+            Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| without_data(i, fit)),
+            Atom::Axis(_) => {}
+        }
+    }
+}
+
+/// Whether a place moves by one along one of the axes, and begins at a multiple of four.
+fn is_quad(offset: &Index, axes: &BTreeSet<AxisId>) -> bool {
+    let four = |d: &Dim| d.as_const().is_some_and(|c| c % 4 == 0);
+    let mut along = 0;
+    let fine = offset.terms().iter().all(|(atom, by)| match atom {
+        Atom::Axis(a) if axes.contains(a) => {
+            along += 1;
+            by.is(1)
+        }
+        // What is divided may change between four neighbours.
+        Atom::Axis(_) => four(by),
+        _ => false,
+    });
+    fine && along == 1 && four(offset.offset())
+}
+
+fn by_four(at: Word) -> Word {
+    at.split(4).1
+}
+
+impl Lower<'_> {
+    /// Writes a body that is flat at four neighbours along an axis.
+    pub(crate) fn quad_body(&mut self, axis: AxisId, first: &Word, body: &[Node]) -> Result<()> {
+        for node in body {
+            match node {
+                Node::Store(s) => self.store_quad(axis, first, s)?,
+                Node::Prefetch { .. } => {}
+                _ => {
+                    for number in 0..4 {
+                        self.at_part(axis, first, number);
+                        self.block(std::slice::from_ref(node))?;
+                    }
+                }
+            }
+        }
+        self.part = None;
+        self.parameters.fixed.remove(&axis);
+        Ok(())
+    }
+
+    /// The loop over an axis by so many members, each of which takes fours without a loop.
+    pub(crate) fn quads_by_lanes(&mut self, f: &For, extent: i64) -> Result<()> {
+        let left = self.scope.enter(f);
+        let members = i64::from(self.members);
+        for turn in 0..extent / (4 * members) {
+            let number = match turn {
+                0 => Word::Lane,
+                turn => Word::Sum(vec![Word::Lane, Word::Const(turn * members)]),
+            };
+            let first = Word::Product(Box::new(number), Box::new(Word::Const(4)));
+            self.quad_body(f.axis, &first, &f.body)?;
+        }
+        self.scope.leave(left);
+        Ok(())
+    }
+
+    fn at_part(&mut self, axis: AxisId, first: &Word, number: usize) {
+        let here = match number {
+            0 => first.clone(),
+            n => Word::Sum(vec![first.clone(), Word::Const(n as i64)]),
+        };
+        self.parameters.fixed.insert(axis, here);
+        self.part = Some(Part { axis, first: first.clone(), number });
+    }
+
+    fn store_quad(&mut self, axis: AxisId, first: &Word, s: &Store) -> Result<()> {
+        let memory = MemoryId(s.buffer.0);
+        let mut values = Vec::with_capacity(4);
+        for number in 0..4 {
+            self.at_part(axis, first, number);
+            let value = self.value(s.value, &mut Known::new())?;
+            values.push(value);
+            if self.quads.contains(&s.buffer) {
+                continue;
+            }
+            let at = self.place(s.buffer, &s.index)?;
+            if matches!(self.kernel.buffer(s.buffer).role, Role::Scratch(_)) {
+                self.kept.scratch.retain(|(m, w, _)| (m, w) != (&memory, &at));
+                self.kept.scratch.push((memory, at.clone(), value));
+            }
+            self.emit.codes.push(OpCode::Store { memory, at, value });
+        }
+        if self.quads.contains(&s.buffer) {
+            self.at_part(axis, first, 0);
+            let at = by_four(self.place(s.buffer, &s.index)?);
+            let values = [values[0], values[1], values[2], values[3]];
+            self.emit.codes.push(OpCode::StoreQuad { memory, at, values });
+        }
+        Ok(())
+    }
+
+    /// What a member knows of an element: it is one of four that are read together, or one that it stored.
+    pub(crate) fn kept(&mut self, buffer: BufferId, index: &[Index]) -> Result<Option<ValueId>> {
+        let Some(Part { axis, first, number }) = self.part.clone() else { return Ok(None) };
+        let memory = MemoryId(buffer.0);
+        if !self.quads.contains(&buffer) {
+            let at = self.place(buffer, index)?;
+            let known = self.kept.scratch.iter().find(|(m, w, _)| *m == memory && *w == at);
+            return Ok(known.map(|(_, _, value)| *value));
+        }
+        let here = self.parameters.fixed.insert(axis, first);
+        let at = by_four(self.place(buffer, index)?);
+        self.parameters.fixed.extend(here.map(|here| (axis, here)));
+        let known = self.kept.quads.iter().find(|(m, w, _)| *m == memory && *w == at);
+        let values = match known {
+            Some((_, _, values)) => *values,
+            None => {
+                let values = self.emit.quad(memory, at.clone());
+                self.kept.quads.push((memory, at, values));
+                values
+            }
+        };
+        Ok(Some(values[number]))
+    }
+}
