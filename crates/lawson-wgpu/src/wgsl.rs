@@ -84,7 +84,7 @@ impl Element {
     /// The type of an element.
     fn ty(self) -> Ty {
         match self {
-            Element::Word(ty) | Element::Wide(ty) => ty,
+            Element::Word(ty) | Element::Quad(ty) | Element::Wide(ty) => ty,
             Element::Byte => Ty::Bool,
             Element::Narrow(narrow) => narrow.ty(),
         }
@@ -93,7 +93,7 @@ impl Element {
     /// How many bits an element has, if several share a word.
     fn bits(self) -> Option<u32> {
         match self {
-            Element::Word(_) | Element::Wide(_) => None,
+            Element::Word(_) | Element::Quad(_) | Element::Wide(_) => None,
             Element::Byte => Some(8),
             Element::Narrow(narrow) => Some(narrow.bits()),
         }
