@@ -104,6 +104,7 @@ struct Seen {
     floats: Floats,
     compares: bool,
     flushes: bool,
+    probed: [u32; 2],
 }
 
 #[derive(Debug)]
@@ -267,11 +268,11 @@ impl Device {
         // Whether it rounds once is seen by running something.
         let fused = gpu::probe_fused(&handles)?;
         let (seen, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
-        let Seen { floats, compares, flushes } = seen;
+        let Seen { floats, compares, flushes, probed } = seen;
         let max_iterations = handles.probe_loop()?;
         let known = handles.adapter.capabilities();
         let capabilities =
-            Capabilities { fused, floats, compares, flushes, subgroup, max_iterations, ..known };
+            Capabilities { fused, floats, compares, flushes, probed, subgroup, max_iterations, ..known };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
@@ -439,14 +440,16 @@ impl Handles {
     /// Whether its compiler keeps operations of floats. Vulkan asks for that; others are not even looked at.
     fn probe_floats(&self) -> Result<Seen> {
         if self.adapter.backend != "Vulkan" {
-            return Ok(Seen { floats: Floats::Rearranged, compares: false, flushes: false });
+            return Ok(Seen { floats: Floats::Rearranged, compares: false, flushes: false, probed: [0; 2] });
         }
         let inputs: Vec<u8> = prelude::PROBE_INPUTS.iter().flat_map(|x| x.to_le_bytes()).collect();
         let left = self.probe(prelude::PROBE, &inputs)?;
-        let floats = if left[20..24] == [0; 4] { Floats::Kept } else { Floats::Rearranged };
-        let (wrong, flushes) = (left[24] & 7 != 0, left[24] & 16 != 0);
-        let compares = !wrong && (flushes || left[24] & 8 == 0);
-        Ok(Seen { floats, compares, flushes })
+        let word = |at: usize| u32::from_le_bytes([left[at], left[at + 1], left[at + 2], left[at + 3]]);
+        let (rearranged, compared) = (word(20), word(24));
+        let floats = if rearranged & prelude::REARRANGED == 0 { Floats::Kept } else { Floats::Rearranged };
+        let flushes = compared & 16 != 0;
+        let compares = compared & 7 == 0 && (flushes || compared & 8 == 0);
+        Ok(Seen { floats, compares, flushes, probed: [rearranged, compared] })
     }
 
     /// After how many iterations loops are left, if they are: drivers that run on a processor guard against those that never end.

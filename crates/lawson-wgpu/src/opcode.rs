@@ -64,6 +64,8 @@ pub struct Capabilities {
     pub compares: bool,
     /// Whether subnormal numbers become zero, as WGSL allows.
     pub flushes: bool,
+    /// What was seen of its floats, bit by bit, for those who look for the reason.
+    pub probed: [u32; 2],
     /// After how many iterations of loops a member of a launch just goes on, where a driver does that.
     pub max_iterations: Option<u32>,
 }
@@ -102,6 +104,7 @@ impl Default for Capabilities {
             floats: Floats::Rearranged,
             compares: false,
             flushes: false,
+            probed: [0; 2],
             max_iterations: None,
         }
     }

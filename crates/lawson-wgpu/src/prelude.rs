@@ -98,9 +98,11 @@ fn probe() {
   for (var i = 0; i < 4; i++) { sum = (sum + one * big) + one; sum = sum - big; }
   if (bitcast<u32>(sum) != 0u) { wrong |= 256u; }
   if ((bitcast<u32>(inf / inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 512u; }
-  let nan = inf - inf;
+  // Both are data: what is the same to a compiler is kept apart where it matters.
+  let nan = x[7];
+  let other = x[8];
   var compared = 0u;
-  if (nan < one || one < nan || nan <= one || one <= nan || nan == nan || nan == one) { compared |= 1u; }
+  if (nan < one || one < nan || nan <= one || one <= nan || nan == other || nan == one) { compared |= 1u; }
   if (!(one < huge) || huge < one || !(zero <= -zero) || !(zero == -zero) || !(huge < inf) || !(-inf < zero)) { compared |= 2u; }
   if (select(one, nan, nan < one) != one || select(nan, one, one < huge) != one) { compared |= 4u; }
   let tiny = x[6];
@@ -111,9 +113,14 @@ fn probe() {
 }
 ";
 
-/// The inputs of [`PROBE`]. In the place of the last two it leaves what was rearranged, and what was compared wrongly: NaN (1), other
+/// The inputs of [`PROBE`]. In the place of the sixth and the seventh it leaves what was rearranged, and what was compared wrongly: NaN (1), other
 /// numbers (2), in a selection (4), subnormal numbers (8), which products may lose too (16).
-pub(crate) const PROBE_INPUTS: [f32; 7] = [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0, 1e-40];
+pub(crate) const PROBE_INPUTS: [f32; 9] =
+    [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0, 1e-40, f32::NAN, f32::NAN];
+
+/// The results of [`PROBE`] that show sums and products rearranged. The others show what becomes of numbers that are subtracted from or
+/// divided by themselves, which are kept apart.
+pub(crate) const REARRANGED: u32 = 1 | 2 | 4 | 64 | 128 | 256;
 
 /// A shader that counts to a number, to see whether a driver lets it.
 pub(crate) const PROBE_LOOP: &str = "\

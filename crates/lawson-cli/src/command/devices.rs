@@ -1,9 +1,12 @@
 //! `lawson devices`: the processor and the adapters that wgpu finds, with the limits that matter.
 
+use crate::args::{DeviceArgs, Target};
+use crate::device;
 use crate::quantity::bytes;
 use crate::report::{Outcome, Reporter};
+use lawson::Result;
 use lawson::cpu::Isa;
-use lawson::wgpu::{Adapter, adapters};
+use lawson::wgpu::{Adapter, Capabilities, Floats, adapters};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -51,6 +54,18 @@ pub fn run(reporter: &Reporter, out: &mut dyn Write) -> Outcome {
             "        {}",
             if has.is_empty() { "nothing besides".to_string() } else { has.join(", ") }
         )?;
+        if let Ok(c) = seen(n) {
+            let operations = match c.floats {
+                Floats::Kept => "kept as written",
+                Floats::Rearranged => "pinned, as its compiler rearranges them",
+            };
+            let compared = if c.compares { "as they are" } else { "by their bits" };
+            let subnormal = if c.flushes { "become zero" } else { "stay" };
+            writeln!(
+                out,
+                "        floats: operations {operations}; compared {compared}; subnormal ones {subnormal}"
+            )?;
+        }
     }
     if found.is_empty() {
         writeln!(out, "wgpu    no adapter; on Debian, `mesa-vulkan-drivers` has one that needs no GPU")?;
@@ -58,9 +73,23 @@ pub fn run(reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
+/// What was seen of the adapter of this number when something ran on it.
+fn seen(number: usize) -> Result<Capabilities> {
+    let device = DeviceArgs { device: Some(number.to_string()) };
+    match device::open(Target::Wgpu, &device)? {
+        Some(device) => device.capabilities(),
+        None => Ok(Capabilities::default()),
+    }
+}
+
 /// What an adapter says of itself, as JSON.
 fn adapter_json(number: usize, a: &Adapter) -> Json {
+    let floats = seen(number).ok().map(|c| {
+        let kept = c.floats == Floats::Kept;
+        json!({ "kept": kept, "compared": c.compares, "flushed": c.flushes, "probed": c.probed })
+    });
     json!({
+        "floats": floats,
         "number": number,
         "name": a.name,
         "kind": a.kind,
