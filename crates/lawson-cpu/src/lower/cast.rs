@@ -11,6 +11,9 @@ use lawson_kernel::ExprId;
 impl<'k> Lowering<'k> {
     pub(super) fn cast(&mut self, a: ExprId, to: DType, depth: usize) -> Result<V> {
         let from = self.k.dtype(a);
+        if [from, to].iter().any(|d| d.bits() < 8 && *d != DType::Bool) {
+            return Self::no_cast(from, to);
+        }
         let value = self.value(a)?;
         match (from, to) {
             _ if from == to => Ok(value),

@@ -35,6 +35,25 @@ fn operators_without_kernels_run_on_the_interpreter_and_are_named_in_the_plan() 
 }
 
 #[test]
+fn integers_below_a_byte_wrap_between_casts_too() {
+    let text = "graph @f(%x: u32[5], %z: i64[5]) -> (y: i32[5], w: i64[5], v: f32[5], u: u8[5]) {
+       %a = cast %x {to = i2}
+       %y = cast %a {to = i32}
+       %w = cast %a {to = i64}
+       %b = cast %z {to = u4}
+       %v = cast %b {to = f32}
+       %u = cast %b {to = u8}
+       return %y, %w, %v, %u }";
+    let given: Vec<Value> = inputs(text, &[], 3).into_iter().map(Value::Tensor).collect();
+    let expected = interp::run(&graph(text), &given, &interp::Options::default()).unwrap();
+    for isa in Isa::ALL.into_iter().filter(|isa| isa.missing().is_none()) {
+        let options = CompileOptions { isa: Some(isa), ..CompileOptions::default() };
+        let results = Program::compile(graph(text), &options).unwrap().session().run_values(&given).unwrap();
+        assert_eq!(results, expected, "{isa}");
+    }
+}
+
+#[test]
 fn constants_that_share_bytes_stay_as_they_are() {
     if !there() {
         return;
