@@ -543,6 +543,7 @@ impl Dialect<'_> {
                 if let [a, b] = operands.as_mut_slice()
                     && a == b
                     && ty == Ty::F32
+                    && self.listing.capabilities.floats == Floats::Kept
                 {
                     *b = format!("{}({b})", self.call("apart"));
                 }

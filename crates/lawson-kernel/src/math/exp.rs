@@ -330,6 +330,34 @@ const TANH_SLOPE: [[f32; TABLE]; 6] = [
     ],
 ];
 
+/// `(tanh(x) - x) / x³` in `x²` for `x` up to 1, highest power first.
+const TANH_TAIL: [f32; 7] = [
+    -3.584_500_2e-4,
+    2.301_357_7e-3,
+    -7.946_096e-3,
+    2.148_665_1e-2,
+    -5.387_98e-2,
+    1.333_234_5e-1,
+    -3.333_329_6e-1,
+];
+
+/// The hyperbolic tangent of what is not negative and at most 9.02, without tables: an odd polynomial, and from 1 on
+/// `1 - 2 / (e^2x + 1)`.
+fn tanh_of_magnitude<K: Arithmetic>(k: &mut K, a: K::F) -> K::F {
+    let (one, two) = (k.f(1.0), k.f(2.0));
+    let square = k.mul(a, a);
+    let tail = polynomial(k, square, &TANH_TAIL);
+    let cube = k.mul(square, a);
+    let small = k.fma(cube, tail, a);
+    let twice = k.add(a, a);
+    let power = exp_bounded(k, twice);
+    let below = k.add(power, one);
+    let lacks = k.quotient(two, below);
+    let large = k.sub(one, lacks);
+    let is_small = k.lt(a, one);
+    k.select(is_small, small, large)
+}
+
 /// The hyperbolic tangent.
 pub fn tanh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     // From the end on it rounds to 1; below 1/16 one polynomial does.
@@ -337,13 +365,7 @@ pub fn tanh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let a = k.abs(x);
     let a = k.min(end, a);
     if !K::TABLES {
-        // With g = e^2a - 1 it is g / (g + 2).
-        let (twice, two) = (k.add(a, a), k.f(2.0));
-        let g = expm1(k, twice);
-        let below = k.add(g, two);
-        let magnitude = k.quotient(g, below);
-        let one = k.f(1.0);
-        let magnitude = k.min(one, magnitude);
+        let magnitude = tanh_of_magnitude(k, a);
         return k.or_sign(magnitude, x);
     }
     let place = k.max(least, a);
