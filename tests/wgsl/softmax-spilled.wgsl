@@ -21,19 +21,20 @@ fn f32_key(x: f32) -> i32 {
 fn f32_add(a: f32, b: f32) -> f32 { return pin(a + apart(b)); }
 fn f32_sub(a: f32, b: f32) -> f32 { return pin(a - apart(b)); }
 fn f32_mul(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }
+fn f32_product(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }
 fn f32_div(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
 fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
-  let p = f32_mul(a, b);
+  let p = f32_product(a, b);
   let s = f32_add(p, c);
   if ((bitcast<u32>(s) & 0x7f800000u) == 0x7f800000u) { return s; }
   let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
   let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
   let al = f32_sub(a, ah);
   let bl = f32_sub(b, bh);
-  let e0 = f32_sub(f32_mul(ah, bh), p);
-  let e1 = f32_add(e0, f32_mul(ah, bl));
-  let e2 = f32_add(e1, f32_mul(al, bh));
-  let e = f32_add(e2, f32_mul(al, bl));
+  let e0 = f32_sub(f32_product(ah, bh), p);
+  let e1 = f32_add(e0, f32_product(ah, bl));
+  let e2 = f32_add(e1, f32_product(al, bh));
+  let e = f32_add(e2, f32_product(al, bl));
   let near = f32_sub(s, p);
   let t = f32_add(f32_sub(p, f32_sub(s, near)), f32_sub(c, near));
   return f32_add(s, f32_add(t, e));
@@ -44,28 +45,11 @@ fn f32_lt(a: f32, b: f32) -> bool {
 fn f32_lesser(a: f32, b: f32) -> f32 { return select(b, a, f32_lt(a, b)); }
 fn f32_greater(a: f32, b: f32) -> f32 { return select(b, a, f32_lt(b, a)); }
 fn f32_neg(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u); }
-fn f32_signed_whole(whole: f32, x: f32) -> f32 {
-  let b = bitcast<u32>(x);
-  if ((b & 0x7fffffffu) >= 0x4b000000u) { return x; }
-  return bitcast<f32>((bitcast<u32>(whole) & 0x7fffffffu) | (b & 0x80000000u));
-}
-fn f32_round(x: f32) -> f32 { return f32_signed_whole(round(x), x); }
-fn f32_to_i32(x: f32) -> i32 {
-  let b = bitcast<u32>(x);
-  let m = b & 0x7fffffffu;
-  if (m > 0x7f800000u) { return 0; }
-  if (m >= 0x4f000000u) { return bitcast<i32>(0x7fffffffu + (b >> 31u)); }
-  return i32(x);
-}
 fn i32_shl(a: i32, b: i32) -> i32 {
   return select(0, a << (bitcast<u32>(b) & 31u), bitcast<u32>(b) < 32u);
 }
 fn i32_shr(a: i32, b: i32) -> i32 {
   return select(0, a >> (bitcast<u32>(b) & 31u), bitcast<u32>(b) < 32u);
-}
-fn table_0(at: i32) -> f32 {
-  var entries = array<f32, 16>(1.0f, 1.0442737f, 1.0905077f, 1.1387886f, 1.1892071f, 1.2418578f, 1.2968396f, 1.3542556f, 1.4142135f, 1.4768262f, 1.5422108f, 1.6104903f, 1.6817929f, 1.7562522f, 1.8340081f, 1.9152066f);
-  return entries[at & 15];
 }
 @group(0) @binding(1) var<storage, read> b0_x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> b1_y: array<f32>;
@@ -77,30 +61,30 @@ fn m_exp(v0: f32) -> f32 {
   let v5: f32 = 1.442695f;
   let v6: f32 = 0.6931472f;
   let v7: f32 = -1.9046542e-9f;
-  let v8: f32 = 16.0f;
-  let v9: f32 = 0.0625f;
-  let v10: f32 = f32_mul(v4, v5);
-  let v11: f32 = f32_mul(v10, v8);
-  let v12: f32 = f32_round(v11);
-  let v13: i32 = f32_to_i32(v12);
-  let v14: f32 = f32_mul(v12, v9);
-  let v15: f32 = f32_neg(v14);
-  let v16: f32 = f32_fma(v15, v6, v4);
-  let v17: f32 = f32_neg(v14);
-  let v18: f32 = f32_fma(v17, v7, v16);
-  let v19: f32 = 0.16667058f;
-  let v20: f32 = 0.5000162f;
-  let v21: f32 = f32_fma(v19, v18, v20);
-  let v22: f32 = f32_mul(v18, v18);
-  let v23: f32 = f32_fma(v22, v21, v18);
-  let v24: f32 = table_0(v13);
-  let v25: f32 = f32_fma(v24, v23, v24);
-  let v26: i32 = i32(4);
-  let v27: i32 = i32_shr(v13, v26);
+  let v8: f32 = 12582912.0f;
+  let v9: f32 = f32_fma(v4, v5, v8);
+  let v10: f32 = f32_sub(v9, v8);
+  let v11: i32 = bitcast<i32>(v9);
+  let v12: f32 = f32_neg(v10);
+  let v13: f32 = f32_fma(v12, v6, v4);
+  let v14: f32 = f32_neg(v10);
+  let v15: f32 = f32_fma(v14, v7, v13);
+  let v16: f32 = 1.0f;
+  let v17: f32 = 0.0013818376f;
+  let v18: f32 = 0.008368541f;
+  let v19: f32 = f32_fma(v17, v15, v18);
+  let v20: f32 = 0.041668292f;
+  let v21: f32 = f32_fma(v19, v15, v20);
+  let v22: f32 = 0.16666523f;
+  let v23: f32 = f32_fma(v21, v15, v22);
+  let v24: f32 = 0.49999994f;
+  let v25: f32 = f32_fma(v23, v15, v24);
+  let v26: f32 = f32_fma(v25, v15, v16);
+  let v27: f32 = f32_fma(v26, v15, v16);
   let v28: i32 = i32(1065353216);
   let v29: i32 = i32(1);
-  let v30: i32 = i32_shr(v27, v29);
-  let v31: i32 = v27 - v30;
+  let v30: i32 = i32_shr(v11, v29);
+  let v31: i32 = v11 - v30;
   let v32: i32 = i32(23);
   let v33: i32 = i32_shl(v30, v32);
   let v34: i32 = i32(23);
@@ -109,8 +93,8 @@ fn m_exp(v0: f32) -> f32 {
   let v37: i32 = v35 + v28;
   let v38: f32 = bitcast<f32>(v36);
   let v39: f32 = bitcast<f32>(v37);
-  let v40: f32 = f32_mul(v25, v38);
-  let v41: f32 = f32_mul(v40, v39);
+  let v40: f32 = f32_product(v27, v38);
+  let v41: f32 = f32_product(v40, v39);
   return v41;
 }
 @compute @workgroup_size(64)
