@@ -30,6 +30,22 @@ pub(crate) struct Kept {
     scratch: Vec<(MemoryId, Word, ValueId)>,
 }
 
+impl Kept {
+    /// Memory is written: what was known of it may be so no more.
+    fn forget(&mut self, memory: MemoryId) {
+        self.quads.retain(|(m, ..)| *m != memory);
+        self.scratch.retain(|(m, ..)| *m != memory);
+    }
+}
+
+/// The buffers that nodes of a flat body store to, one for each store.
+fn stored(body: &[Node]) -> impl Iterator<Item = BufferId> {
+    body.iter().filter_map(|n| match n {
+        Node::Store(s) => Some(s.buffer),
+        _ => None,
+    })
+}
+
 /// Whether a body is stores and steps alone.
 pub(crate) fn is_flat(body: &[Node]) -> bool {
     body.iter().all(|n| matches!(n, Node::Store(_) | Node::Step { .. } | Node::Prefetch { .. }))
@@ -111,7 +127,10 @@ impl Lower<'_> {
     pub(crate) fn quad_body(&mut self, axis: AxisId, first: &Word, body: &[Node]) -> Result<()> {
         for node in body {
             match node {
-                Node::Store(s) => self.store_quad(axis, first, s)?,
+                Node::Store(s) => {
+                    let once = stored(body).filter(|b| *b == s.buffer).count() == 1;
+                    self.store_quad(axis, first, s, once)?;
+                }
                 Node::Prefetch { .. } => {}
                 _ => {
                     for number in 0..4 {
@@ -128,6 +147,7 @@ impl Lower<'_> {
 
     /// The loop over an axis by so many members, each of which takes fours without a loop.
     pub(crate) fn quads_by_lanes(&mut self, f: &For, extent: i64) -> Result<()> {
+        stored(&f.body).for_each(|b| self.kept.forget(MemoryId(b.0)));
         let left = self.scope.enter(f);
         let members = i64::from(self.members);
         for turn in 0..extent / (4 * members) {
@@ -151,7 +171,8 @@ impl Lower<'_> {
         self.part = Some(Part { axis, first: first.clone(), number });
     }
 
-    fn store_quad(&mut self, axis: AxisId, first: &Word, s: &Store) -> Result<()> {
+    /// Stores four neighbours. A member remembers what it puts into scratch where no other store of the loop may put something else.
+    fn store_quad(&mut self, axis: AxisId, first: &Word, s: &Store, once: bool) -> Result<()> {
         let memory = MemoryId(s.buffer.0);
         let mut values = Vec::with_capacity(4);
         for number in 0..4 {
@@ -162,8 +183,7 @@ impl Lower<'_> {
                 continue;
             }
             let at = self.place(s.buffer, &s.index)?;
-            if matches!(self.kernel.buffer(s.buffer).role, Role::Scratch(_)) {
-                self.kept.scratch.retain(|(m, w, _)| (m, w) != (&memory, &at));
+            if once && matches!(self.kernel.buffer(s.buffer).role, Role::Scratch(_)) {
                 self.kept.scratch.push((memory, at.clone(), value));
             }
             self.emit.codes.push(OpCode::Store { memory, at, value });
@@ -172,6 +192,7 @@ impl Lower<'_> {
             self.at_part(axis, first, 0);
             let at = by_four(self.place(s.buffer, &s.index)?);
             let values = [values[0], values[1], values[2], values[3]];
+            self.kept.forget(memory);
             self.emit.codes.push(OpCode::StoreQuad { memory, at, values });
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Loops whose iterations are independent are shared among the members, and so are the loops that an accumulator sums over: each member
 //! accumulates what it meets, from the identity on, and then the states are merged, within subgroups by exchanging registers and
 //! between them through workgroup memory. Everything else is done by all members alike; what is stored there, one stores. Scratch is the
-//! workgroup's, and a barrier stands after whatever wrote some.
+//! workgroup's; a barrier stands after whatever wrote some, or wrote to a buffer that the kernel also reads.
 
 use crate::lower::{Lower, refused, ty_of};
 use crate::opcode::{By, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word};
@@ -12,7 +12,7 @@ use crate::value::Known;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{Dim, Result};
 use lawson_kernel::verify::independent;
-use lawson_kernel::{AccId, Expr, ExprId, For, Merge, Node, Role};
+use lawson_kernel::{AccId, Expr, ExprId, For, Kernel, Merge, Node, Role};
 use std::collections::BTreeSet;
 
 impl Lower<'_> {
@@ -43,7 +43,7 @@ impl Lower<'_> {
                 }
                 Node::Prefetch { .. } => {}
             }
-            if writes_scratch(self, node) {
+            if leaves_something(self.kernel, node) {
                 self.emit.codes.push(OpCode::Barrier);
             }
         }
@@ -259,13 +259,16 @@ impl Lower<'_> {
     }
 }
 
-/// Whether a node stores to scratch.
-fn writes_scratch(lower: &Lower<'_>, node: &Node) -> bool {
+/// Whether a node stores what other members may read.
+fn leaves_something(kernel: &Kernel, node: &Node) -> bool {
     match node {
         Node::For(For { body, .. }) | Node::Accumulate { body, .. } => {
-            body.iter().any(|n| writes_scratch(lower, n))
+            body.iter().any(|n| leaves_something(kernel, n))
         }
-        Node::Store(s) => matches!(lower.kernel.buffer(s.buffer).role, Role::Scratch(_)),
+        Node::Store(s) => {
+            matches!(kernel.buffer(s.buffer).role, Role::Scratch(_))
+                || kernel.exprs.iter().any(|e| matches!(e, Expr::Load(l) if l.buffer == s.buffer))
+        }
         Node::Step { .. } | Node::Prefetch { .. } => false,
     }
 }

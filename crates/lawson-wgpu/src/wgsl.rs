@@ -19,6 +19,7 @@ pub fn text(listing: &Listing) -> String {
         body: String::new(),
         depth: 0,
         members: 1,
+        shares_buffers: !listing.spilled.is(0) || reads_what_it_writes(listing),
     };
     for code in &listing.codes {
         dialect.code(code);
@@ -52,6 +53,19 @@ pub fn text(listing: &Listing) -> String {
     out += &tables.concat();
     out += &dialect.body;
     out
+}
+
+/// Whether a buffer is both written and read.
+fn reads_what_it_writes(listing: &Listing) -> bool {
+    let written = |memory: &MemoryId| {
+        let is =
+            |c: &OpCode| matches!(c, OpCode::Buffer { memory: m, access: Access::Write, .. } if m == memory);
+        listing.codes.iter().any(is)
+    };
+    listing.codes.iter().any(|c| match c {
+        OpCode::Let { op: Op::Load(memory, _), .. } | OpCode::LetQuad { memory, .. } => written(memory),
+        _ => false,
+    })
 }
 
 /// A name for a comment: one line of it, with nothing that could end the comment.
@@ -126,6 +140,8 @@ struct Dialect<'l> {
     depth: usize,
     /// How many members do an iteration of the launch.
     members: u32,
+    /// Whether members of a workgroup may leave something to each other in buffers.
+    shares_buffers: bool,
 }
 
 impl Dialect<'_> {
@@ -222,7 +238,7 @@ impl Dialect<'_> {
                 self.line(&format!("let {axis}: i32 = {value};"));
             }
             OpCode::Barrier => {
-                if !self.listing.spilled.is(0) {
+                if self.shares_buffers {
                     self.line("storageBarrier();");
                 }
                 self.line("workgroupBarrier();");
