@@ -9,7 +9,8 @@ struct Parameters {
 fn pin(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.pin); }
 fn apart(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ parameters.apart); }
 fn f32_add(a: f32, b: f32) -> f32 { return pin(a + apart(b)); }
-fn f32_div(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
+fn f32_quotient(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
+fn f32_div(a: f32, b: f32) -> f32 { return f32_quotient(a, b); }
 @group(0) @binding(1) var<storage, read> b0_x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> b1_y: array<f32>;
 @compute @workgroup_size(64)

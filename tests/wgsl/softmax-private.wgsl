@@ -20,7 +20,8 @@ fn f32_add(a: f32, b: f32) -> f32 { return pin(a + apart(b)); }
 fn f32_sub(a: f32, b: f32) -> f32 { return pin(a - apart(b)); }
 fn f32_mul(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }
 fn f32_product(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }
-fn f32_div(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
+fn f32_quotient(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
+fn f32_div(a: f32, b: f32) -> f32 { return f32_quotient(a, b); }
 fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
   let p = f32_product(a, b);
   let s = f32_add(p, c);

@@ -25,7 +25,7 @@ pub fn open(target: Target, args: &DeviceArgs) -> Result<Option<Device>> {
                 .help("leave out --device, or say --target wgpu"));
         }
     };
-    let device = Device::open(Options { selection, cache: cache_folder() })?;
+    let device = Device::open(Options { selection, cache: cache_folder(), ..Options::default() })?;
     for warning in device.warnings() {
         eprintln!("warning: {warning}");
     }

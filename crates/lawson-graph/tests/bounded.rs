@@ -450,3 +450,28 @@ fn composites_that_targets_compute_as_a_whole_may_be_as_far_off_as_they_promise(
     // No wider than the function itself asks for: units of 1, and what its parts are off.
     assert!(hi - lo <= 24.0 * unit, "{lo} {hi}");
 }
+
+/// Devices may take subnormal numbers for zeros: the bounds hold both where that is allowed, and only there.
+#[test]
+fn subnormal_numbers_may_be_zeros_where_targets_flush() {
+    let flushing = Options { flushes: true, ..Options::default() };
+    let squares = graph(&[vector(3)], |b, x| {
+        let square = b.mul(x[0], x[0])?;
+        Ok(vec![square, b.reduce(Monoid::Sum, square, &[0], Keep::No)?])
+    });
+    // The second square is subnormal, the third is not.
+    let inputs = [f32s(&[1e-40, 3e-20, 2e-19])];
+    let (strict, loose) = (bounded(&squares, &inputs), run_bounded(&squares, &inputs, &flushing).unwrap());
+    let normal = 2e-19f32 * 2e-19;
+    let sum = |x: f32| HostTensor::from_slice(&[], &[x]).unwrap().into();
+    let fits = |of: &[Bounded], squares: &[f32], total: f32| {
+        (compare(&of[0], &f32s(squares), 1.0).ok(), compare(&of[1], &sum(total), 1.0).ok())
+    };
+    let kept = 3e-20f32 * 3e-20;
+    assert_eq!(fits(&strict, &[0.0, kept, normal], kept + normal), (true, true));
+    assert_eq!(fits(&strict, &[0.0, 0.0, normal], normal), (false, false));
+    assert_eq!(fits(&loose, &[0.0, kept, normal], kept + normal), (true, true));
+    assert_eq!(fits(&loose, &[0.0, 0.0, normal], normal), (true, true));
+    // What is normal stays what it is.
+    assert_eq!(fits(&loose, &[0.0, 0.0, 0.0], 2.0 * normal), (false, false));
+}

@@ -61,7 +61,7 @@ pub(crate) fn with(
     }
     let graph = b.finish().ok()?;
     let host = crate::host::host_functions();
-    let options = interp::Options { max_steps: MAX_STEPS, max_bytes: MAX_BYTES, host };
+    let options = interp::Options { max_steps: MAX_STEPS, max_bytes: MAX_BYTES, host, flushes: false };
     let mut values = interp::run(&graph, &[], &options).ok()?.into_iter();
     let mut results = Vec::with_capacity(items.len());
     for item in items {

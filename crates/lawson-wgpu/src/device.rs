@@ -5,8 +5,10 @@
 //! it before is of another *generation*; `executable.rs` and `instance.rs` make theirs again when they see that.
 
 use crate::cache;
-use crate::opcode::{Access, Capabilities, Floats, Listing, OpCode};
-use crate::{gpu, prelude, trusted, wgsl};
+use crate::opcode::{Access, Capabilities, Listing, OpCode};
+use crate::probe::Seen;
+use crate::spirv::{Controls, Shader};
+use crate::{gpu, trusted, wgsl};
 use lawson_graph::{Code, Error, Result};
 use std::collections::HashMap;
 use std::future::Future;
@@ -35,6 +37,18 @@ pub struct Options {
     pub selection: Selection,
     /// The folder where compiled pipelines are kept; none keeps them in memory alone.
     pub cache: Option<PathBuf>,
+    /// In which language it gets shaders.
+    pub language: Language,
+}
+
+/// In which language a device gets shaders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// SPIR-V where the device takes it, because that can ask for floats to be kept as they are; else WGSL.
+    #[default]
+    Best,
+    /// WGSL: then what compilers may do to floats is kept from them by pinning results.
+    Wgsl,
 }
 
 /// What an adapter says of itself, as far as it matters here.
@@ -93,18 +107,12 @@ pub(crate) struct Handles {
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
     pub(crate) adapter: Adapter,
+    /// What shaders may ask for, if they are given as SPIR-V.
+    pub(crate) controls: Option<Controls>,
     capabilities: OnceLock<Capabilities>,
     lost: Arc<Mutex<Option<String>>>,
     pipelines: Mutex<HashMap<String, Arc<Pipelines>>>,
     driver_cache: Option<DriverCache>,
-}
-
-/// What was seen of the floats of a device.
-struct Seen {
-    floats: Floats,
-    compares: bool,
-    flushes: bool,
-    probed: [u32; 2],
 }
 
 #[derive(Debug)]
@@ -310,7 +318,12 @@ impl Device {
         let wanted = wgpu::Features::SUBGROUP
             | wgpu::Features::SHADER_F16
             | wgpu::Features::PIPELINE_CACHE
-            | wgpu::Features::TIMESTAMP_QUERY;
+            | wgpu::Features::TIMESTAMP_QUERY
+            | wgpu::Features::PASSTHROUGH_SHADERS;
+        let controls = match self.0.options.language {
+            Language::Best => trusted::float_controls(&adapter),
+            Language::Wgsl => None,
+        };
         let descriptor = wgpu::DeviceDescriptor {
             required_limits: limits.clone(),
             required_features: adapter.features() & wanted,
@@ -333,6 +346,7 @@ impl Device {
             queue,
             limits,
             adapter: about,
+            controls,
             capabilities: OnceLock::new(),
             lost,
             pipelines: Mutex::new(HashMap::new()),
@@ -390,89 +404,6 @@ impl Handles {
         }
     }
 
-    /// Runs a shader with one workgroup on one buffer, and gives what it left there.
-    fn probe(&self, text: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-        use wgpu::util::DeviceExt;
-        let device = &self.device;
-        let staging = self.guarded("a probe", || {
-            let source = wgpu::ShaderSource::Wgsl(text.into());
-            let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source });
-            let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: None,
-                layout: None,
-                module: &module,
-                entry_point: Some("probe"),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                cache: None,
-            });
-            let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
-            let descriptor = wgpu::util::BufferInitDescriptor { label: None, contents: bytes, usage };
-            let buffer = device.create_buffer_init(&descriptor);
-            let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-                label: None,
-                layout: &pipeline.get_bind_group_layout(0),
-                entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
-            });
-            let staging = device.create_buffer(&wgpu::BufferDescriptor {
-                label: None,
-                size: buffer.size(),
-                usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            });
-            let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            {
-                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                pass.set_pipeline(&pipeline);
-                pass.set_bind_group(0, &group, &[]);
-                pass.dispatch_workgroups(1, 1, 1);
-            }
-            encoder.copy_buffer_to_buffer(&buffer, 0, &staging, 0, buffer.size());
-            self.queue.submit([encoder.finish()]);
-            staging
-        })?;
-        let failed = |e: &dyn std::fmt::Display| failed(format!("a probe could not be read: {e}"));
-        staging.map_async(wgpu::MapMode::Read, .., |_| {});
-        self.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| failed(&e))?;
-        let view = staging.get_mapped_range(..).map_err(|e| failed(&e))?;
-        Ok(view.to_vec())
-    }
-
-    /// Whether its compiler keeps operations of floats. Vulkan asks for that; others are not even looked at.
-    fn probe_floats(&self) -> Result<Seen> {
-        if self.adapter.backend != "Vulkan" {
-            return Ok(Seen { floats: Floats::Rearranged, compares: false, flushes: false, probed: [0; 2] });
-        }
-        let inputs: Vec<u8> = prelude::PROBE_INPUTS.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let left = self.probe(prelude::PROBE, &inputs)?;
-        let word = |at: usize| u32::from_le_bytes([left[at], left[at + 1], left[at + 2], left[at + 3]]);
-        let (rearranged, compared) = (word(20), word(24));
-        let floats = if rearranged & prelude::REARRANGED == 0 { Floats::Kept } else { Floats::Rearranged };
-        let flushes = compared & 16 != 0;
-        let compares = compared & 7 == 0 && (flushes || compared & 8 == 0);
-        Ok(Seen { floats, compares, flushes, probed: [rearranged, compared] })
-    }
-
-    /// After how many iterations loops are left, if they are: drivers that run on a processor guard against those that never end.
-    fn probe_loop(&self) -> Result<Option<u32>> {
-        let inputs = [prelude::PROBE_COUNT.to_le_bytes(), [0; 4]].concat();
-        let left = self.probe(prelude::PROBE_LOOP, &inputs)?;
-        let count = u32::from_le_bytes([left[4], left[5], left[6], left[7]]);
-        Ok(Some(count).filter(|n| *n != prelude::PROBE_COUNT))
-    }
-
-    /// How many members exchange registers, if neighbours do and always so many.
-    fn probe_subgroup(&self) -> Result<Option<u32>> {
-        let Some((least, most)) = self.adapter.subgroup else { return Ok(None) };
-        if least != most || self.adapter.workgroup_members < 256 {
-            return Ok(None);
-        }
-        let left = self.probe(prelude::PROBE_SUBGROUP, &[0; 1024])?;
-        let expected = |lane: u32| (lane ^ 1) | least << 10 | (lane % least) << 20;
-        let found = left.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let fits = found.zip(0..).all(|(x, lane)| x == expected(lane));
-        Ok(Some(least).filter(|_| fits))
-    }
-
     /// The pipelines of a listing: those that an equal listing has, or new ones.
     pub(crate) fn pipelines(&self, listing: &Listing) -> Result<Arc<Pipelines>> {
         // Names say nothing to a device; without them kernels that only they tell apart are the same.
@@ -480,11 +411,11 @@ impl Handles {
         if let Some(known) = lock(&self.pipelines).get(&text) {
             return Ok(known.clone());
         }
-        let made = Arc::new(self.compile(listing, text.clone())?);
+        let made = Arc::new(self.compile(listing, &text)?);
         Ok(lock(&self.pipelines).entry(text).or_insert(made).clone())
     }
 
-    fn compile(&self, listing: &Listing, text: String) -> Result<Pipelines> {
+    fn compile(&self, listing: &Listing, text: &str) -> Result<Pipelines> {
         let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
         for code in &listing.codes {
             if let OpCode::Buffer { binding, access, .. } = code {
@@ -496,23 +427,46 @@ impl Handles {
             let binding = entries.len() as u32;
             entries.push(entry(binding, wgpu::BufferBindingType::Storage { read_only: false }));
         }
-        let what = format!("the shader of `{}`", listing.kernel);
-        self.guarded(&what, || {
-            let module = trusted::shader(&self.device, text);
-            let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-                label: None,
-                entries: &entries,
-            });
+        let launches: Vec<&str> = listing.launches.iter().map(|l| l.entry.as_str()).collect();
+        self.build(&format!("the shader of `{}`", listing.kernel), text, &entries, &launches)
+    }
+
+    /// Pipelines for these entries of a shader, which sees these buffers.
+    pub(crate) fn build(
+        &self,
+        what: &str,
+        text: &str,
+        entries: &[wgpu::BindGroupLayoutEntry],
+        launches: &[&str],
+    ) -> Result<Pipelines> {
+        let words = match self.controls {
+            None => None,
+            Some(controls) => {
+                let shader = Shader::read(text)?;
+                Some(launches.iter().map(|l| shader.entry(l, controls)).collect::<Result<Vec<_>>>()?)
+            }
+        };
+        self.guarded(what, || {
+            let modules: Vec<wgpu::ShaderModule> = match words {
+                None => vec![trusted::shader(&self.device, text.into()); launches.len()],
+                Some(words) => {
+                    let of = words.into_iter().zip(launches);
+                    of.map(|(words, launch)| trusted::spirv(&self.device, words, launch)).collect()
+                }
+            };
+            let layout = self
+                .device
+                .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries });
             let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: None,
                 bind_group_layouts: &[Some(&layout)],
                 immediate_size: 0,
             });
-            let pipeline = |entry: &str| {
+            let pipeline = |(entry, module): (&&str, &wgpu::ShaderModule)| {
                 self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                     label: Some(entry),
                     layout: Some(&pipeline_layout),
-                    module: &module,
+                    module,
                     entry_point: Some(entry),
                     compilation_options: wgpu::PipelineCompilationOptions {
                         zero_initialize_workgroup_memory: false,
@@ -521,7 +475,7 @@ impl Handles {
                     cache: self.driver_cache.as_ref().map(|d| &d.cache),
                 })
             };
-            let launches = listing.launches.iter().map(|l| pipeline(&l.entry)).collect();
+            let launches = launches.iter().zip(&modules).map(pipeline).collect();
             Pipelines { layout, launches }
         })
     }
@@ -552,7 +506,7 @@ impl Handles {
     }
 }
 
-fn entry(binding: u32, ty: wgpu::BufferBindingType) -> wgpu::BindGroupLayoutEntry {
+pub(crate) fn entry(binding: u32, ty: wgpu::BufferBindingType) -> wgpu::BindGroupLayoutEntry {
     wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,

@@ -77,6 +77,8 @@ pub enum Floats {
     Rearranged,
     /// It keeps every operation, as Vulkan asks, but may fuse a product with a sum. The device was seen to.
     Kept,
+    /// It was told to keep every operation by itself, and seen to: then nothing else is done about it.
+    Told,
 }
 
 /// How often the device's `fma` rounds.

@@ -3,7 +3,7 @@
 //! WGSL lets a driver assume that there are no NaN and no infinities, rearrange sums as real numbers allow, and round a fused
 //! product twice. So here
 //! - tests and comparisons look at bits, and floats are ordered by integers (`f32_key`);
-//! - every result of float arithmetic is *pinned*, unless the compiler was seen to keep operations (then products are, which it may fuse): its bits pass through an exclusive or with a word that is zero, which only the
+//! - every result of float arithmetic is *pinned*, unless the compiler was told to keep operations, or seen to (then products are, which it may fuse): its bits pass through an exclusive or with a word that is zero, which only the
 //!   host knows. The second operand passes through another such word. No rewriting can look through either;
 //! - what is accumulated is not pinned: sums may be taken in any order;
 //! - a fused product that must be rounded once is put together from the product and its exact error, unless the device was
@@ -41,16 +41,22 @@ pub(crate) fn pieces<'a>(
             if piece.name == "f32_fma" && capabilities.fused == Fused::Twice {
                 open.extend(FMA_NEEDS);
             }
+            if piece.name == "f32_div" && capabilities.flushes {
+                open.push("f32_far_div");
+            }
         }
     }
     let of = |list: &[(&str, &'static str)], p: &Piece| {
         list.iter().find(|(name, _)| *name == p.name).map(|(_, text)| *text)
     };
     let kept = |p: &Piece| of(KEPT, p);
+    let told = |p: &Piece| of(TOLD, p).or_else(|| kept(p));
     let compared = |p: &Piece| of(COMPARED, p).filter(|_| capabilities.compares);
     let text = |p: &Piece| match (p.name, capabilities.fused, capabilities.floats) {
         ("f32_fma", Fused::Twice, _) => FMA_TWICE,
+        ("f32_div", ..) if capabilities.flushes => DIV_FLUSHED,
         _ if compared(p).is_some() => compared(p).unwrap_or(p.text),
+        (_, _, Floats::Told) => told(p).unwrap_or(p.text),
         (_, _, Floats::Kept) => kept(p).unwrap_or(p.text),
         (_, _, Floats::Rearranged) => p.text,
     };
@@ -63,8 +69,15 @@ const KEPT: &[(&str, &str)] = &[
     ("f32_sub", "fn f32_sub(a: f32, b: f32) -> f32 { return a - b; }\n"),
     ("f32_mul", "fn f32_mul(a: f32, b: f32) -> f32 { return a * b; }\n"),
     ("f32_product", "fn f32_product(a: f32, b: f32) -> f32 { return pin(a * b); }\n"),
-    ("f32_div", "fn f32_div(a: f32, b: f32) -> f32 { return a / b; }\n"),
+    ("f32_quotient", "fn f32_quotient(a: f32, b: f32) -> f32 { return a / b; }\n"),
     ("f32_fma", "fn f32_fma(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }\n"),
+];
+
+/// What a compiler that was told to keep operations needs instead of these: nothing at all.
+const TOLD: &[(&str, &str)] = &[
+    ("f32_product", "fn f32_product(a: f32, b: f32) -> f32 { return a * b; }\n"),
+    ("f32_neg", "fn f32_neg(x: f32) -> f32 { return -x; }\n"),
+    ("f32_abs", "fn f32_abs(x: f32) -> f32 { return abs(x); }\n"),
 ];
 
 /// What a device that compares as the numbers are needs instead.
@@ -73,81 +86,6 @@ const COMPARED: &[(&str, &str)] = &[
     ("f32_le", "fn f32_le(a: f32, b: f32) -> bool { return a <= b; }\n"),
     ("f32_eq", "fn f32_eq(a: f32, b: f32) -> bool { return a == b; }\n"),
 ];
-
-/// A shader that shows whether a compiler keeps operations: each result is 1 where one was rearranged, for inputs that
-/// [`PROBE_INPUTS`] gives.
-pub(crate) const PROBE: &str = "\
-@group(0) @binding(0) var<storage, read_write> x: array<f32>;
-@compute @workgroup_size(1)
-fn probe() {
-  let big = x[0];
-  let one = x[1];
-  let huge = x[2];
-  let inf = x[3];
-  let zero = x[4];
-  var wrong = 0u;
-  if (bitcast<u32>((big + one) - big) != 0u) { wrong |= 1u; }
-  if (bitcast<u32>((one - big) + big) != 0u) { wrong |= 2u; }
-  if (bitcast<u32>(huge * huge / huge) != 0x7f800000u) { wrong |= 4u; }
-  if ((bitcast<u32>(inf - inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 8u; }
-  if ((bitcast<u32>(inf * zero) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 16u; }
-  if ((bitcast<u32>(inf - one * inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 32u; }
-  if (bitcast<u32>(((big + one) + one) - big) != 0u) { wrong |= 64u; }
-  if (bitcast<u32>((big + one) - (big - one)) != 0u) { wrong |= 128u; }
-  var sum = zero;
-  for (var i = 0; i < 4; i++) { sum = (sum + one * big) + one; sum = sum - big; }
-  if (bitcast<u32>(sum) != 0u) { wrong |= 256u; }
-  if ((bitcast<u32>(inf / inf) & 0x7fffffffu) <= 0x7f800000u) { wrong |= 512u; }
-  // Both are data: what is the same to a compiler is kept apart where it matters.
-  let nan = x[7];
-  let other = x[8];
-  var compared = 0u;
-  if (nan < one || one < nan || nan <= one || one <= nan || nan == other || nan == one) { compared |= 1u; }
-  if (!(one < huge) || huge < one || !(zero <= -zero) || !(zero == -zero) || !(huge < inf) || !(-inf < zero)) { compared |= 2u; }
-  if (select(one, nan, nan < one) != one || select(nan, one, one < huge) != one) { compared |= 4u; }
-  let tiny = x[6];
-  if (!(zero < tiny) || tiny == zero) { compared |= 8u; }
-  if (bitcast<u32>(tiny * one) == 0u) { compared |= 16u; }
-  x[5] = bitcast<f32>(wrong);
-  x[6] = bitcast<f32>(compared);
-}
-";
-
-/// The inputs of [`PROBE`]. In the place of the sixth and the seventh it leaves what was rearranged, and what was compared wrongly: NaN (1), other
-/// numbers (2), in a selection (4), subnormal numbers (8), which products may lose too (16).
-pub(crate) const PROBE_INPUTS: [f32; 9] =
-    [1e9, 1.0, 1e30, f32::INFINITY, 0.0, 1.0, 1e-40, f32::NAN, f32::NAN];
-
-/// The results of [`PROBE`] that show sums and products rearranged. The others show what becomes of numbers that are subtracted from or
-/// divided by themselves, which are kept apart.
-pub(crate) const REARRANGED: u32 = 1 | 2 | 4 | 64 | 128 | 256;
-
-/// A shader that counts to a number, to see whether a driver lets it.
-pub(crate) const PROBE_LOOP: &str = "\
-@group(0) @binding(0) var<storage, read_write> x: array<u32>;
-@compute @workgroup_size(1)
-fn probe() {
-  var count = 0u;
-  for (var i = 0u; i < x[0]; i++) { count += 1u + (i & x[1]); }
-  x[1] = count;
-}
-";
-
-/// How far [`PROBE_LOOP`] counts: no driver that stops loops is known to let them go on so far.
-pub(crate) const PROBE_COUNT: u32 = 200_000;
-
-/// A shader that says which member of a subgroup each member of a workgroup of 256 is.
-pub(crate) const PROBE_SUBGROUP: &str = "\
-@group(0) @binding(0) var<storage, read_write> x: array<u32>;
-@compute @workgroup_size(256)
-fn probe(
-  @builtin(local_invocation_index) lane: u32,
-  @builtin(subgroup_size) size: u32,
-  @builtin(subgroup_invocation_id) own: u32,
-) {
-  x[lane] = subgroupShuffleXor(lane, 1u) | (size << 10u) | (own << 20u);
-}
-";
 
 /// The product's error is exact, as halves of 12 bits multiply exactly; so is the sum's. Far from the ends of the range of
 /// floats the result is within a hair of being rounded once.
@@ -167,6 +105,18 @@ fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
   let near = f32_sub(s, p);
   let t = f32_add(f32_sub(p, f32_sub(s, near)), f32_sub(c, near));
   return f32_add(s, f32_add(t, e));
+}
+";
+
+/// Devices that flush are off where the divisor's inverse or the quotient is subnormal, and need not be right elsewhere near the ends of the
+/// range of floats.
+const DIV_FLUSHED: &str = "\
+fn f32_div(a: f32, b: f32) -> f32 {
+  let q = f32_quotient(a, b);
+  let of_b = (bitcast<u32>(b) >> 23u) & 0xffu;
+  let of_q = (bitcast<u32>(q) >> 23u) & 0xffu;
+  if (of_b - 2u < 250u && of_q - 1u < 254u) { return q; }
+  return f32_far_div(a, b);
 }
 ";
 
@@ -224,9 +174,48 @@ fn f32_key(x: f32) -> i32 {
         text: "fn f32_product(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }\n",
     },
     Piece {
-        name: "f32_div",
+        name: "f32_quotient",
         needs: &["pin", "apart"],
-        text: "fn f32_div(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }\n",
+        text: "fn f32_quotient(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }\n",
+    },
+    Piece {
+        name: "f32_far_div",
+        needs: &["float_of", "f32_quotient"],
+        text: "\
+fn f32_far_div(a: f32, b: f32) -> f32 {
+  let sign = (bitcast<u32>(a) ^ bitcast<u32>(b)) & 0x80000000u;
+  let ua = bitcast<u32>(a) & 0x7fffffffu;
+  let ub = bitcast<u32>(b) & 0x7fffffffu;
+  if (ua > 0x7f800000u || ub > 0x7f800000u) { return float_of(0x7fc00000u); }
+  if (ua == 0x7f800000u || ub == 0u) {
+    return float_of(select(sign | 0x7f800000u, 0x7fc00000u, ub == 0x7f800000u || ua == 0u));
+  }
+  if (ua == 0u || ub == 0x7f800000u) { return float_of(sign); }
+  // Mantissas of numbers from 1 to 2, and the exponents that go with them.
+  let sa = select(countLeadingZeros(ua) - 8u, 0u, ua >= 0x800000u);
+  let sb = select(countLeadingZeros(ub) - 8u, 0u, ub >= 0x800000u);
+  let ea = select(1 - i32(sa), i32(ua >> 23u), sa == 0u);
+  let eb = select(1 - i32(sb), i32(ub >> 23u), sb == 0u);
+  let ma = bitcast<f32>(((ua << sa) & 0x7fffffu) | 0x3f800000u);
+  let mb = bitcast<f32>(((ub << sb) & 0x7fffffu) | 0x3f800000u);
+  let q = bitcast<u32>(f32_quotient(ma, mb));
+  let e = i32(q >> 23u) + ea - eb;
+  if (e >= 255) { return float_of(sign | 0x7f800000u); }
+  if (e > 0) { return float_of(sign | (u32(e) << 23u) | (q & 0x7fffffu)); }
+  if (e < -24) { return float_of(sign); }
+  let m = (q & 0x7fffffu) | 0x800000u;
+  let shift = u32(1 - e);
+  let whole = m >> shift;
+  let rest = m & ((1u << shift) - 1u);
+  let half = 1u << (shift - 1u);
+  return float_of(sign | (whole + u32(rest > half || (rest == half && (whole & 1u) == 1u))));
+}
+",
+    },
+    Piece {
+        name: "f32_div",
+        needs: &["f32_quotient"],
+        text: "fn f32_div(a: f32, b: f32) -> f32 { return f32_quotient(a, b); }\n",
     },
     Piece {
         name: "f32_fma",

@@ -18,6 +18,7 @@ pub fn text(listing: &Listing) -> String {
         tables: Vec::new(),
         body: String::new(),
         depth: 0,
+        zeros: BTreeSet::new(),
         members: 1,
         shares_buffers: !listing.spilled.is(0) || reads_what_it_writes(listing),
     };
@@ -138,6 +139,8 @@ struct Dialect<'l> {
     tables: Vec<Vec<String>>,
     body: String,
     depth: usize,
+    /// The names of values that are the literal 0.
+    zeros: BTreeSet<String>,
     /// How many members do an iteration of the launch.
     members: u32,
     /// Whether members of a workgroup may leave something to each other in buffers.
@@ -183,8 +186,9 @@ impl Dialect<'_> {
                     Residence::Private | Residence::Workgroup | Residence::Quads => Lies::Private,
                     Residence::Spilled(from) => Lies::Spilled(self.listing.word_of(from)),
                 };
-                // An array has at least one element.
-                let (element, size) = (spelled(*ty), size.as_const().unwrap_or(0).max(1));
+                // An array has at least one element. Arrays of truths are arrays of words: drivers were seen to mix up others.
+                let element = if *ty == Ty::Bool { "u32" } else { spelled(*ty) };
+                let size = size.as_const().unwrap_or(0).max(1);
                 match place {
                     Residence::Private => {
                         self.line(&format!("var<private> {name}: array<{element}, {size}>;"))
@@ -200,6 +204,7 @@ impl Dialect<'_> {
                 self.memory.insert(memory.0, Memory { name, ty: *ty, lies });
             }
             OpCode::Function { name, arguments } => {
+                self.zeros.clear();
                 let arguments: Vec<String> = (0..*arguments).map(|i| format!("v{i}: f32")).collect();
                 self.line(&format!("fn m_{name}({}) -> f32 {{", arguments.join(", ")));
             }
@@ -208,13 +213,22 @@ impl Dialect<'_> {
                 self.depth = self.depth.saturating_sub(1);
                 self.line("}");
             }
-            OpCode::Entry { launch } => self.entry(*launch),
+            OpCode::Entry { launch } => {
+                self.zeros.clear();
+                self.entry(*launch);
+            }
             OpCode::EndEntry => {
                 self.line("}");
                 self.depth = self.depth.saturating_sub(1);
                 self.line("}");
             }
             OpCode::Let { value, ty, op } => {
+                match op {
+                    Op::Literal(Literal::F32(bits)) if bits & 0x7fff_ffff == 0 => {
+                        self.zeros.insert(value.to_string())
+                    }
+                    _ => self.zeros.remove(&value.to_string()),
+                };
                 let op = self.op(op);
                 self.line(&format!("let {value}: {} = {op};", spelled(*ty)));
             }
@@ -411,7 +425,7 @@ impl Dialect<'_> {
                 let name = name.clone();
                 format!("load_{name}({})", self.word(at))
             }
-            Some((_, Ty::Bool, Lies::Spilled(_))) => format!("{place} != 0u"),
+            Some((_, Ty::Bool, Lies::Spilled(_) | Lies::Private)) => format!("{place} != 0u"),
             Some((_, ty, Lies::Spilled(_))) => format!("bitcast<{}>({place})", ty.name()),
             _ => place,
         }
@@ -424,7 +438,7 @@ impl Dialect<'_> {
                 let name = name.clone();
                 format!("store_{name}({}, {value});", self.word(at))
             }
-            Some((_, Ty::Bool, Lies::Spilled(_))) => format!("{place} = u32({value});"),
+            Some((_, Ty::Bool, Lies::Spilled(_) | Lies::Private)) => format!("{place} = u32({value});"),
             Some((_, _, Lies::Spilled(_))) => format!("{place} = bitcast<u32>({value});"),
             _ => format!("{place} = {value};"),
         };
@@ -555,13 +569,18 @@ impl Dialect<'_> {
             (primitive, ty) => {
                 let name = self.call(&format!("{}_{}", ty.name(), primitive.name()));
                 let mut operands: Vec<String> = operands.iter().map(ValueId::to_string).collect();
-                // To a compiler that knows no NaN, a number less itself is 0.
+                // To a compiler that knows no NaN, a number less itself is 0, and so is one times 0.
                 if let [a, b] = operands.as_mut_slice()
-                    && a == b
                     && ty == Ty::F32
-                    && self.listing.capabilities.floats == Floats::Kept
+                    && self.listing.capabilities.floats != Floats::Rearranged
                 {
-                    *b = format!("{}({b})", self.call("apart"));
+                    let calculates = matches!(primitive, P::Add | P::Sub | P::Mul | P::Product | P::Div);
+                    let apart = |x: &mut String, name: String| *x = format!("{name}({x})");
+                    if calculates && self.zeros.contains(a.as_str()) {
+                        apart(a, self.call("apart"));
+                    } else if a == b || calculates && self.zeros.contains(b.as_str()) {
+                        apart(b, self.call("apart"));
+                    }
                 }
                 format!("{name}({})", operands.join(", "))
             }

@@ -56,6 +56,7 @@ pub fn run(reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         )?;
         if let Ok(c) = seen(n) {
             let operations = match c.floats {
+                Floats::Told => "kept as written, as its compiler is told to",
                 Floats::Kept => "kept as written",
                 Floats::Rearranged => "pinned, as its compiler rearranges them",
             };
@@ -85,8 +86,8 @@ fn seen(number: usize) -> Result<Capabilities> {
 /// What an adapter says of itself, as JSON.
 fn adapter_json(number: usize, a: &Adapter) -> Json {
     let floats = seen(number).ok().map(|c| {
-        let kept = c.floats == Floats::Kept;
-        json!({ "kept": kept, "compared": c.compares, "flushed": c.flushes, "probed": c.probed })
+        let kept = c.floats != Floats::Rearranged;
+        json!({ "kept": kept, "told": c.floats == Floats::Told, "compared": c.compares, "flushed": c.flushes, "probed": c.probed })
     });
     json!({
         "floats": floats,

@@ -1,7 +1,7 @@
 //! Running a graph in bounded mode, and what it gives: best guesses with bounds.
 
 use super::array::{Array, Data, Pool};
-use super::bound::{Bounds, FloatBound, IntBound};
+use super::bound::{Bounds, FloatBound, Flushing, IntBound};
 use super::collective::Exchange;
 use super::machine::{Item, Machine};
 use super::{Options, bind};
@@ -62,6 +62,7 @@ enum Elements {
 pub fn run_bounded(graph: &Graph, inputs: &[Value], options: &Options) -> Result<Vec<Bounded>> {
     graph.verify()?;
     let bindings = bind(graph, inputs)?;
+    let _flushing = Flushing::new(options.flushes);
     let exchange = Exchange::new(1);
     let pool = Pool::new(options.max_bytes);
     let mut machine = Machine::<Bounds>::new(options, pool, bindings, &exchange, 0);

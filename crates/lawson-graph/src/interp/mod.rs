@@ -55,11 +55,13 @@ pub struct Options {
     pub max_bytes: u64,
     /// What `host_call` may call.
     pub host: HostFunctions,
+    /// In bounded mode, whether targets may take subnormal numbers for zeros, as some devices do.
+    pub flushes: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_steps: 10_000_000, max_bytes: 2 << 30, host: HostFunctions::new() }
+        Options { max_steps: 10_000_000, max_bytes: 2 << 30, host: HostFunctions::new(), flushes: false }
     }
 }
 

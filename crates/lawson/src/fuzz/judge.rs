@@ -164,6 +164,8 @@ impl Judge {
     /// The device of the wgpu target; the one that the system prefers if it is not said.
     #[cfg(feature = "wgpu")]
     pub fn device(mut self, device: Option<lawson_wgpu::Device>) -> Judge {
+        // What a device was seen to do to subnormal numbers is no fault of a kernel.
+        self.options.flushes = device.as_ref().and_then(|d| d.capabilities().ok()).is_some_and(|c| c.flushes);
         self.device = device;
         self
     }

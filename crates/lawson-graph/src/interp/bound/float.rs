@@ -116,6 +116,7 @@ impl FloatBound {
             hi: hi.into_iter().fold(self.hi, greatest),
             identity: fresh(),
         }
+        .or_flushed(kept)
     }
 
     /// The value as a target gives it out: rounded to the dtype.
@@ -179,7 +180,7 @@ impl Real for FloatBound {
     type Int = IntBound;
 
     fn exact(value: f64) -> FloatBound {
-        FloatBound::point(value)
+        FloatBound::point(value).or_flushed(DType::F32)
     }
 
     fn value(self) -> f64 {

@@ -6,6 +6,7 @@
 
 use super::directed::{self, Toward};
 use super::float::FloatBound;
+use super::flush::{lost, may_flush, min_normal};
 use super::int::IntBound;
 use crate::dtype::DType;
 use crate::interp::mode::{Carrier, Fold, Whole};
@@ -187,11 +188,13 @@ impl Sum {
         if self.count == 0.0 {
             return FloatBound::range(0.0, if self.negative_zero { -0.0 } else { 0.0 }, 0.0);
         }
-        if self.points && sums_exactly(self.lo_magnitude, self.grain, self.kept) && fits {
+        let flushed = may_flush(self.kept, self.lo_magnitude.max(self.hi_magnitude), self.grain);
+        if self.points && sums_exactly(self.lo_magnitude, self.grain, self.kept) && fits && !flushed {
             return FloatBound::point(self.value).rounded(self.dtype);
         }
-        let lo = self.lo - off * self.lo_magnitude * (1.0 + 1e-12);
-        let hi = self.hi + off * self.hi_magnitude * (1.0 + 1e-12);
+        let near_zero = if flushed || !self.points { self.count * lost(self.kept) } else { 0.0 };
+        let lo = self.lo - off * self.lo_magnitude * (1.0 + 1e-12) - near_zero;
+        let hi = self.hi + off * self.hi_magnitude * (1.0 + 1e-12) + near_zero;
         let range = match () {
             () if fits => FloatBound::range(value, lo, hi),
             // Terms of one sign overflow to one side only.
@@ -227,7 +230,7 @@ impl Product {
             return x.rounded(self.dtype);
         }
         let off = gamma(self.count, self.kept.unit_roundoff().unwrap_or(0.0));
-        let normal = self.kept.min_subnormal().unwrap_or(0.0) / self.kept.unit_roundoff().unwrap_or(1.0);
+        let normal = 2.0 * min_normal(self.kept);
         let fits = self.grown * (1.0 + off) <= self.kept.max_finite().unwrap_or(f64::MAX)
             && (self.shrunk >= normal || x.is_point() && x.lo == 0.0);
         if !fits || !x.is_finite() {

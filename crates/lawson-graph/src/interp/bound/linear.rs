@@ -5,6 +5,7 @@
 //! float of the accumulator dtype.
 
 use super::float::FloatBound;
+use super::flush::{least_step, may_flush};
 use super::fold::{OWN_ROUNDOFF, gamma, grain, sums_exactly};
 use super::int::IntBound;
 use crate::dtype::DType;
@@ -112,7 +113,7 @@ pub(super) fn floats(
     let n = terms as f64;
     let own = gamma(n, OWN_ROUNDOFF);
     let off = gamma(n, kept.unit_roundoff().unwrap_or(0.0)) + own;
-    let underflow = n * kept.min_subnormal().unwrap_or(0.0);
+    let underflow = n * least_step(kept);
     let limit = kept.max_finite().unwrap_or(f64::MAX);
     let one = |i: usize| {
         let (value, reach) = (centre[i], reach[i]);
@@ -130,7 +131,7 @@ pub(super) fn floats(
             // The sign of a zero depends on the order.
             return FloatBound::range(value, -0.0, 0.0);
         }
-        if exact && sums_exactly(reach, last_bit, kept) {
+        if exact && sums_exactly(reach, last_bit, kept) && !may_flush(kept, reach, last_bit) {
             return FloatBound::point(value).rounded(out);
         }
         let slack = (radius[i] * (1.0 + own) + off * reach + underflow) * (1.0 + 1e-12);

@@ -9,7 +9,8 @@
 //!   end to the dtype of the result;
 //! - a result may be left unrounded, or (f16, bf16, 8-bit floats) kept in f32, where another primitive uses it; but
 //!   comparisons, `min` and `max` see one and the same number wherever they meet it, so that the greatest of a row equals
-//!   an element of it.
+//!   an element of it;
+//! - where [`Options::flushes`](super::Options) allows it, subnormal numbers are zeros (`flush.rs`).
 //!
 //! Ranges are found by interval arithmetic: each end is computed in f64, moved outwards where f64 itself had to round, and
 //! then replaced by the outermost of itself and its roundings. What is exact stays exact: a range of one point.
@@ -19,6 +20,7 @@
 mod binary;
 mod directed;
 mod float;
+mod flush;
 mod fold;
 mod int;
 mod linear;
@@ -26,6 +28,7 @@ mod order;
 mod unary;
 
 pub(super) use float::FloatBound;
+pub(super) use flush::Flushing;
 pub(super) use int::IntBound;
 
 use super::mode::Mode;
