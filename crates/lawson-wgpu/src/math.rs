@@ -108,6 +108,7 @@ pub(crate) fn binary_function(kind: BinaryKind) -> Option<Vec<OpCode>> {
 
 impl Arithmetic for Emit {
     const TABLES: bool = false;
+    const KEEPS_SUBNORMAL: bool = false;
 
     type F = ValueId;
     type I = ValueId;

@@ -108,14 +108,10 @@ fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
 }
 ";
 
-/// Devices that flush are off where the divisor's inverse or the quotient is subnormal, and need not be right elsewhere near the ends of the
-/// range of floats.
+/// Devices that flush are off where the divisor's inverse is subnormal, and need not be right for divisors that are.
 const DIV_FLUSHED: &str = "\
 fn f32_div(a: f32, b: f32) -> f32 {
-  let q = f32_quotient(a, b);
-  let of_b = (bitcast<u32>(b) >> 23u) & 0xffu;
-  let of_q = (bitcast<u32>(q) >> 23u) & 0xffu;
-  if (of_b - 2u < 250u && of_q - 1u < 254u) { return q; }
+  if ((bitcast<u32>(b) << 1u) - 0x02000000u < 0xfa000000u) { return f32_quotient(a, b); }
   return f32_far_div(a, b);
 }
 ";

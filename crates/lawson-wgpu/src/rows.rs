@@ -183,7 +183,7 @@ impl Lower<'_> {
     }
 
     /// Merges values into a state.
-    fn merge_into(
+    pub(crate) fn merge_into(
         &mut self,
         acc: AccId,
         merge: &Merge,

@@ -66,16 +66,33 @@ pub(crate) struct Shape {
     /// Rows and columns of one member; multiples of 4.
     pub(crate) own_rows: u32,
     pub(crate) own_columns: u32,
+    /// Into how many shares the sum is split, each of which has members of its own.
+    pub(crate) shares: u32,
 }
 
 impl Shape {
     const fn new(rows: u32, columns: u32, depth: u32, own_rows: u32, own_columns: u32) -> Shape {
-        Shape { rows, columns, depth, own_rows, own_columns }
+        Shape { rows, columns, depth, own_rows, own_columns, shares: 1 }
+    }
+
+    /// The same, by so many shares of the sum.
+    const fn shared(self, shares: u32) -> Shape {
+        Shape { shares, ..self }
+    }
+
+    /// How many members have a share of the sum.
+    pub(crate) fn members_of_share(self) -> u32 {
+        (self.rows / self.own_rows) * (self.columns / self.own_columns)
     }
 
     /// How many members share it.
     pub(crate) fn members(self) -> u32 {
-        (self.rows / self.own_rows) * (self.columns / self.own_columns)
+        self.members_of_share() * self.shares
+    }
+
+    /// Elements of the shares' sums, where there are several.
+    pub(crate) fn partial(self) -> u32 {
+        if self.shares > 1 { self.rows * self.columns * self.shares } else { 0 }
     }
 
     /// Quads of four numbers in a line of a factor of so many rows or columns: one more than needed, so that lines begin in
@@ -86,22 +103,31 @@ impl Shape {
 
     /// Bytes of workgroup memory.
     fn bytes(self) -> u32 {
-        (Shape::line(self.rows) + Shape::line(self.columns)) * self.depth * 16
+        (Shape::line(self.rows) + Shape::line(self.columns)) * self.depth * 16 + self.partial() * 4
     }
 }
 
 /// Tiles, the largest first.
 const SHAPES: [Shape; 4] = [
-    Shape::new(128, 128, 8, 8, 8),
-    Shape::new(64, 64, 16, 8, 4),
+    Shape::new(64, 128, 16, 8, 8),
+    Shape::new(64, 64, 32, 4, 4),
     Shape::new(32, 64, 16, 4, 4),
     Shape::new(32, 32, 16, 4, 4),
 ];
 
+/// Tiles for results so small that there are too few of any to keep a device busy: members share the sums too.
+const SHARED_SHAPES: [Shape; 2] =
+    [Shape::new(32, 32, 32, 4, 4).shared(4), Shape::new(16, 16, 32, 4, 4).shared(8)];
+
 /// So many tiles keep a large device busy.
 const ENOUGH_TILES: i64 = 200;
-/// A member keeps at most so many fours of a row.
+/// So many do where members share sums.
+const ENOUGH_SHARED: i64 = 48;
+/// Shorter sums are not worth sharing.
+const LEAST_SHARED_SUM: i64 = 64;
+/// A member keeps at most so many fours of a row, and better no more than so many.
 const MOST_FOURS: i64 = 8;
+const GOOD_FOURS: i64 = 4;
 /// Shorter sums are one member's.
 const LEAST_ROW: i64 = 64;
 /// So many rows keep a device busy without workgroups for each.
@@ -152,12 +178,14 @@ fn by_rows(kernel: &Kernel, inner: &[Node], capabilities: &Capabilities, whole: 
     let flat = shared_loops(inner, &mut shared);
     let extent = shared.first().and_then(|f| plain_extent(f));
     let same = shared.iter().all(|f| plain_extent(f) == extent);
-    let fits = |members: &u32| {
-        let all = 4 * i64::from(*members);
-        extent.is_some_and(|n| n % all == 0 && (1..=MOST_FOURS).contains(&(n / all)))
+    let fits = |members: u32, fours: i64| {
+        let all = 4 * i64::from(members);
+        extent.is_some_and(|n| n % all == 0 && (1..=fours).contains(&(n / all)))
     };
     let least = capabilities.subgroup.unwrap_or(32).max(32);
-    let members = (1..=most / least).rev().map(|n| n * least).find(fits);
+    // The fewer members, the less they have to merge.
+    let fewest = |fours: i64| (1..=most / least).map(|n| n * least).find(|m| fits(*m, fours));
+    let members = fewest(GOOD_FOURS).or_else(|| fewest(MOST_FOURS));
     match members.filter(|_| whole && flat && same) {
         Some(members) => {
             let axes = shared.iter().map(|f| f.axis).collect();
@@ -275,13 +303,21 @@ fn tiles(kernel: &Kernel, chain: &[&For], inner: &[Node], capabilities: &Capabil
     }
     let fits =
         |s: &&Shape| s.bytes() <= capabilities.workgroup_memory && s.members() <= capabilities.max_members;
-    let count = |s: &&Shape| {
+    let count = |s: &Shape| {
         let tiles = |size: i64, of: u32| (size + i64::from(of) - 1) / i64::from(of);
-        tiles(rows, s.rows) * tiles(columns, s.columns) * others >= ENOUGH_TILES
+        tiles(rows, s.rows) * tiles(columns, s.columns) * others
     };
     let known = extent(m).is_some() && extent(n).is_some();
+    let long = sums.iter().map(|f| extent(f)).product::<Option<i64>>().is_some_and(|k| k >= LEAST_SHARED_SUM);
+    let shared = || {
+        let fitting = || SHARED_SHAPES.iter().filter(fits).filter(|_| long);
+        fitting().find(|s| count(s) >= ENOUGH_SHARED).or_else(|| fitting().next_back())
+    };
     let shape = match known {
-        true => SHAPES.iter().filter(fits).find(count).or_else(|| SHAPES.iter().rfind(fits)),
+        true => {
+            let enough = SHAPES.iter().filter(fits).find(|s| count(s) >= ENOUGH_TILES);
+            enough.or_else(shared).or_else(|| SHAPES.iter().rfind(fits))
+        }
         false => SHAPES[1..].iter().find(fits),
     };
     let along_sum = [0, 1].map(|i| is_dense(&found[i].1, k.axis));

@@ -8,12 +8,13 @@
 //! a member stores what becomes of its sums, where rows and columns have not ended
 //! ```
 //!
+//! Where there are few tiles, members also share the sums: each steps by every so many-th k of a part, and in the end the shares meet in
+//! workgroup memory.
+//!
 //! The factors may be any expressions: they are computed when a tile is filled. What is done with a sum is part of the same launch.
 
 use crate::lower::{Lower, refused};
-use crate::opcode::{
-    By, Literal, MemoryId, Op, OpCode, Residence, Sign, Span, Test, Ty, ValueId, VarId, Word,
-};
+use crate::opcode::{By, Literal, MemoryId, Op, OpCode, Residence, Span, Test, Ty, ValueId, VarId, Word};
 use crate::strategy::{Shape, Tiles};
 use crate::value::Known;
 use lawson_graph::{Dim, Result};
@@ -27,6 +28,8 @@ struct At {
     /// Which of the tile's parts a member has.
     row: Word,
     column: Word,
+    /// Which share of the sum a member has.
+    share: Word,
 }
 
 fn times(a: Word, by: i64) -> Word {
@@ -75,12 +78,12 @@ impl Lower<'_> {
         };
         let (rows_end, columns_end) = (self.parameters.dim(&rows_end), self.parameters.dim(&columns_end));
         let across = i64::from(shape.columns / shape.own_columns);
-        let at = At {
-            rows: Word::Axis(begins[0]),
-            columns: Word::Axis(begins[1]),
-            row: Word::lane_over(across),
-            column: Word::Mod(Box::new(Word::Lane), Box::new(Word::Const(across)), Sign::NonNegative),
+        let (own, share) = match shape.shares {
+            1 => (Word::Lane, Word::Const(0)),
+            _ => Word::Lane.split(i64::from(shape.members_of_share())),
         };
+        let (column, row) = own.split(across);
+        let at = At { rows: Word::Axis(begins[0]), columns: Word::Axis(begins[1]), row, column, share };
         let memories = [shape.rows, shape.columns].map(|lines| {
             let memory = self.pseudo_memory();
             let quads = i64::from(Shape::line(lines) * shape.depth);
@@ -90,13 +93,24 @@ impl Lower<'_> {
         });
         let vars = self.sums(tiles)?;
         self.parts(tiles, body, &at, &memories, [&rows_end, &columns_end], &vars)?;
-        self.finish(tiles, stores, &at, [rows_end, columns_end], &vars)
+        let ends = [rows_end, columns_end];
+        match shape.shares {
+            1 => self.finish(tiles, stores, &at, ends, &vars),
+            _ => self.meet(tiles, stores, &at, ends, &vars),
+        }
     }
 
-    /// The sums of a member, row by row, with the first value of the accumulator, which depends on no loop.
+    /// The sums of a member, row by row: from the first value of the accumulator on, which depends on no loop, or from nothing on where that is
+    /// added when shares meet.
     fn sums(&mut self, tiles: &Tiles) -> Result<Vec<VarId>> {
-        let init = self.kernel.acc(tiles.acc).state[0].init;
-        let init = self.value(init, &mut Known::new())?;
+        let of = self.kernel.acc(tiles.acc);
+        let init = match (&of.merge, tiles.shape.shares) {
+            (Some(merge), 2..) => {
+                let literal = self.literal(merge.identity[0])?;
+                self.emit.literal(literal)
+            }
+            _ => self.value(of.state[0].init, &mut Known::new())?,
+        };
         let count = tiles.shape.own_rows * tiles.shape.own_columns;
         Ok((0..count).map(|_| self.emit.var(Ty::F32, init)).collect())
     }
@@ -253,7 +267,8 @@ impl Lower<'_> {
         let shape = tiles.shape;
         let k = self.pseudo_axis("k");
         let end = Word::Const(i64::from(shape.depth));
-        self.emit.codes.push(OpCode::Loop { axis: k, begin: Word::Const(0), end, step: 1, by: By::Member });
+        let step = i64::from(shape.shares);
+        self.emit.codes.push(OpCode::Loop { axis: k, begin: at.share.clone(), end, step, by: By::Member });
         let sides = [(shape.rows, shape.own_rows, &at.row), (shape.columns, shape.own_columns, &at.column)];
         let mut numbers: [Vec<ValueId>; 2] = [Vec::new(), Vec::new()];
         for (side, (lines, own, member)) in sides.into_iter().enumerate() {
@@ -277,6 +292,48 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Adds up the shares of the sums, and stores what becomes of them: neighbouring members store neighbours.
+    fn meet(
+        &mut self,
+        tiles: &Tiles,
+        stores: &[Node],
+        at: &At,
+        ends: [Word; 2],
+        vars: &[VarId],
+    ) -> Result<()> {
+        let shape = tiles.shape;
+        let of = self.kernel.acc(tiles.acc);
+        let Some(merge) = &of.merge else {
+            return Err(refused(self.kernel, format!("`{}` goes in order", of.name)));
+        };
+        let memory = self.pseudo_memory();
+        let (name, size) = (format!("shares_{}", memory.0), Dim::from(i64::from(shape.partial())));
+        self.declared.push(OpCode::Scratch { memory, name, ty: Ty::F32, size, place: Residence::Workgroup });
+        let (columns, all) = (i64::from(shape.columns), i64::from(shape.rows * shape.columns));
+        for (n, var) in vars.iter().enumerate() {
+            let [row, column] = place(shape, at, n as u32);
+            let here = sum(times(at.share.clone(), all), sum(times(row, columns), column));
+            let value = self.emit.define(Ty::F32, Op::Get(*var));
+            self.emit.codes.push(OpCode::Store { memory, at: here, value });
+        }
+        self.emit.codes.push(OpCode::Barrier);
+        let members = i64::from(shape.members());
+        for turn in 0..all / members {
+            let number = sum(Word::Lane, Word::Const(turn * members));
+            let init = self.value(of.state[0].init, &mut Known::new())?;
+            let var = self.emit.var(Ty::F32, init);
+            for share in 0..i64::from(shape.shares) {
+                let there = sum(number.clone(), Word::Const(share * all));
+                let other = self.emit.define(Ty::F32, Op::Load(memory, there));
+                self.merge_into(tiles.acc, merge, &[(var, Ty::F32)], &[other])?;
+            }
+            let (column, row) = number.split(columns);
+            let [row, column] = [sum(at.rows.clone(), row), sum(at.columns.clone(), column)];
+            self.store_sum(tiles, stores, [row, column], &ends, var)?;
+        }
+        Ok(())
+    }
+
     /// Stores what becomes of the sums.
     fn finish(
         &mut self,
@@ -286,30 +343,47 @@ impl Lower<'_> {
         ends: [Word; 2],
         vars: &[VarId],
     ) -> Result<()> {
-        let shape = tiles.shape;
-        let [rows_end, columns_end] = ends;
         for (n, var) in vars.iter().enumerate() {
-            let (i, j) = (n as u32 / shape.own_columns, n as u32 % shape.own_columns);
-            let line = |first: &Word, member: &Word, lines: u32, own: u32, i: u32| {
-                let quad = sum(member.clone(), Word::Const(i64::from(i / 4 * (lines / own))));
-                sum(first.clone(), sum(times(quad, 4), Word::Const(i64::from(i % 4))))
-            };
-            let row = line(&at.rows, &at.row, shape.rows, shape.own_rows, i);
-            let column = line(&at.columns, &at.column, shape.columns, shape.own_columns, j);
-            let inside = beyond([(&row, &rows_end, shape.rows), (&column, &columns_end, shape.columns)]);
-            let guarded = !inside.is_empty();
-            if guarded {
-                self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
-            }
-            self.results[tiles.acc.0 as usize] = Some(vec![(*var, Ty::F32)]);
-            self.at_axes([(tiles.m, row), (tiles.n, column)], |l| l.block(stores))?;
-            if guarded {
-                self.emit.codes.push(OpCode::EndGuard);
-            }
+            let [row, column] = place(tiles.shape, at, n as u32);
+            let [row, column] = [sum(at.rows.clone(), row), sum(at.columns.clone(), column)];
+            self.store_sum(tiles, stores, [row, column], &ends, *var)?;
         }
-        self.results[tiles.acc.0 as usize] = None;
         Ok(())
     }
+
+    /// Stores what becomes of a sum, if its row and its column have not ended.
+    fn store_sum(
+        &mut self,
+        tiles: &Tiles,
+        stores: &[Node],
+        [row, column]: [Word; 2],
+        [rows_end, columns_end]: &[Word; 2],
+        var: VarId,
+    ) -> Result<()> {
+        let shape = tiles.shape;
+        let inside = beyond([(&row, rows_end, shape.rows), (&column, columns_end, shape.columns)]);
+        let guarded = !inside.is_empty();
+        if guarded {
+            self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
+        }
+        self.results[tiles.acc.0 as usize] = Some(vec![(var, Ty::F32)]);
+        self.at_axes([(tiles.m, row), (tiles.n, column)], |l| l.block(stores))?;
+        self.results[tiles.acc.0 as usize] = None;
+        if guarded {
+            self.emit.codes.push(OpCode::EndGuard);
+        }
+        Ok(())
+    }
+}
+
+/// The row and the column in the tile of a member's sum of this number.
+fn place(shape: Shape, at: &At, n: u32) -> [Word; 2] {
+    let line = |member: &Word, lines: u32, own: u32, i: u32| {
+        let quad = sum(member.clone(), Word::Const(i64::from(i / 4 * (lines / own))));
+        sum(times(quad, 4), Word::Const(i64::from(i % 4)))
+    };
+    let (i, j) = (n / shape.own_columns, n % shape.own_columns);
+    [line(&at.row, shape.rows, shape.own_rows, i), line(&at.column, shape.columns, shape.own_columns, j)]
 }
 
 /// How the tile of a factor is filled.

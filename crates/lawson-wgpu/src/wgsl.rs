@@ -18,7 +18,7 @@ pub fn text(listing: &Listing) -> String {
         tables: Vec::new(),
         body: String::new(),
         depth: 0,
-        zeros: BTreeSet::new(),
+        literals: BTreeMap::new(),
         members: 1,
         shares_buffers: !listing.spilled.is(0) || reads_what_it_writes(listing),
     };
@@ -139,8 +139,8 @@ struct Dialect<'l> {
     tables: Vec<Vec<String>>,
     body: String,
     depth: usize,
-    /// The names of values that are the literal 0.
-    zeros: BTreeSet<String>,
+    /// The bits of values that are literals, by their names.
+    literals: BTreeMap<String, u32>,
     /// How many members do an iteration of the launch.
     members: u32,
     /// Whether members of a workgroup may leave something to each other in buffers.
@@ -204,7 +204,7 @@ impl Dialect<'_> {
                 self.memory.insert(memory.0, Memory { name, ty: *ty, lies });
             }
             OpCode::Function { name, arguments } => {
-                self.zeros.clear();
+                self.literals.clear();
                 let arguments: Vec<String> = (0..*arguments).map(|i| format!("v{i}: f32")).collect();
                 self.line(&format!("fn m_{name}({}) -> f32 {{", arguments.join(", ")));
             }
@@ -214,7 +214,7 @@ impl Dialect<'_> {
                 self.line("}");
             }
             OpCode::Entry { launch } => {
-                self.zeros.clear();
+                self.literals.clear();
                 self.entry(*launch);
             }
             OpCode::EndEntry => {
@@ -224,10 +224,8 @@ impl Dialect<'_> {
             }
             OpCode::Let { value, ty, op } => {
                 match op {
-                    Op::Literal(Literal::F32(bits)) if bits & 0x7fff_ffff == 0 => {
-                        self.zeros.insert(value.to_string())
-                    }
-                    _ => self.zeros.remove(&value.to_string()),
+                    Op::Literal(Literal::F32(bits)) => self.literals.insert(value.to_string(), *bits),
+                    _ => self.literals.remove(&value.to_string()),
                 };
                 let op = self.op(op);
                 self.line(&format!("let {value}: {} = {op};", spelled(*ty)));
@@ -567,7 +565,16 @@ impl Dialect<'_> {
             }
             // Everything else is a function of the prelude.
             (primitive, ty) => {
-                let name = self.call(&format!("{}_{}", ty.name(), primitive.name()));
+                // A divisor that is a number far from the ends of the range needs no looking at.
+                let plain = |id: &ValueId| {
+                    let bits = self.literals.get(&id.to_string()).copied();
+                    bits.is_some_and(|b| (64..192).contains(&((b >> 23) & 0xff)))
+                };
+                let name = match (primitive, ty, operands) {
+                    (P::Div, Ty::F32, [_, b]) if plain(b) => "f32_quotient".to_string(),
+                    _ => format!("{}_{}", ty.name(), primitive.name()),
+                };
+                let name = self.call(&name);
                 let mut operands: Vec<String> = operands.iter().map(ValueId::to_string).collect();
                 // To a compiler that knows no NaN, a number less itself is 0, and so is one times 0.
                 if let [a, b] = operands.as_mut_slice()
@@ -576,9 +583,10 @@ impl Dialect<'_> {
                 {
                     let calculates = matches!(primitive, P::Add | P::Sub | P::Mul | P::Product | P::Div);
                     let apart = |x: &mut String, name: String| *x = format!("{name}({x})");
-                    if calculates && self.zeros.contains(a.as_str()) {
+                    let is_zero = |x: &str| self.literals.get(x).is_some_and(|b| b & 0x7fff_ffff == 0);
+                    if calculates && is_zero(a) {
                         apart(a, self.call("apart"));
-                    } else if a == b || calculates && self.zeros.contains(b.as_str()) {
+                    } else if a == b || calculates && is_zero(b) {
                         apart(b, self.call("apart"));
                     }
                 }

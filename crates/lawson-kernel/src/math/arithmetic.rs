@@ -21,6 +21,8 @@ pub trait Arithmetic {
 
     /// Whether looking up costs no more than a few multiplications; where it does, longer polynomials are better.
     const TABLES: bool = true;
+    /// Whether subnormal numbers stay what they are on the way to a result.
+    const KEEPS_SUBNORMAL: bool = true;
 
     /// A constant.
     fn f(&mut self, c: f32) -> Self::F;

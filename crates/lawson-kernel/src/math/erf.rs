@@ -3,7 +3,6 @@
 //! The range up to where erf rounds to 1 is cut into eight intervals, each with a polynomial of degree 6 around its
 //! centre; a lane looks its coefficients up.
 
-use super::exp::exp_bounded;
 use super::{Arithmetic, TABLE, polynomial, twice};
 
 /// The width of an interval; the first is halved by 0. Exact, and so are its multiples.
@@ -96,17 +95,11 @@ const SMALL: [f32; 7] = [
     -3.761_263_5e-1,
     1.283_791_7e-1,
 ];
-/// `-ln(1 - erf(x))/x - 1` from [`SPLIT`] to 4, highest power first.
-const LARGE: [f32; 8] = [
-    4.938_216e-6,
-    -4.558_12e-5,
-    -4.958_669e-5,
-    2.930_157_4e-3,
-    -2.267_413_8e-2,
-    1.052_627e-1,
-    6.356_253e-1,
-    1.285_517_5e-1,
-];
+/// `log2(1 - erf(x))/x` from [`SPLIT`] to 4, highest power first.
+const LARGE: [f32; 6] =
+    [3.080_614_6e-4, -4.632_941e-3, 3.300_682_5e-2, -1.518_359e-1, -9.171_659e-1, -1.628_096_8];
+/// `2^r` for `|r| <= 1/2`, highest power first, within 2^-23: it is felt as a part of what is left to 1 alone.
+const POWER: [f32; 6] = [1.326_472_8e-3, 9.671_513e-3, 5.550_733_6e-2, 2.402_224_2e-1, 6.931_47e-1, 1.0];
 /// Where the two meet.
 const SPLIT: f32 = 0.92;
 
@@ -119,10 +112,12 @@ fn erf_of_magnitude<K: Arithmetic>(k: &mut K, a: K::F) -> K::F {
     let slope = polynomial(k, square, &SMALL);
     let small = k.fma(slope, a, a);
     let slope = polynomial(k, a, &LARGE);
-    let exponent = k.fma(slope, a, a);
-    let exponent = k.neg(exponent);
-    let lacks = exp_bounded(k, exponent);
-    let large = k.sub(one, lacks);
+    let exponent = k.mul(slope, a);
+    let n = k.nearest(exponent, one);
+    let r = k.sub(exponent, n.0);
+    let p = polynomial(k, r, &POWER);
+    let power = k.power_of_two(n);
+    let large = k.fnma(p, power, one);
     let is_small = k.lt(a, split);
     k.select(is_small, small, large)
 }

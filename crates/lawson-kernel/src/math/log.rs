@@ -47,6 +47,9 @@ pub fn log2<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
 /// The sum serves to find `e` alone; with `s = 2^-e` the mantissa less 1 is `x·s + (s - 1)`, rounded once.
 pub fn log1p<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let (one, minus_one, ln_2) = (k.f(1.0), k.f(-1.0), k.f(std::f32::consts::LN_2));
+    let far = if K::KEEPS_SUBNORMAL { None } else { Some(far_down(k, x)) };
+    let given = x;
+    let x = far.as_ref().map_or(x, |(x, _)| *x);
     let sum = k.add(x, one);
     let (_, e) = k.split(sum);
     let minus_e = k.neg(e);
@@ -60,8 +63,21 @@ pub fn log1p<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let square = k.mul(f, f);
     let tail = polynomial(k, f, &LOG_TAIL);
     let log_m = k.fma(square, tail, f);
+    let e = match far {
+        Some((_, more)) => k.add(e, more),
+        None => e,
+    };
     let result = k.fma(e, ln_2, log_m);
-    k.copy_sign(result, x)
+    k.copy_sign(result, given)
+}
+
+/// Of numbers so large that the inverse of their power of two might be subnormal, a part, and the exponent of what it was divided by; others
+/// as they are, and 0.
+fn far_down<K: Arithmetic>(k: &mut K, x: K::F) -> (K::F, K::F) {
+    let (far, part, exponent, zero) = (k.f(2f32.powi(100)), k.f(2f32.powi(-32)), k.f(32.0), k.f(0.0));
+    let is_far = k.lt(far, x);
+    let down = k.mul(x, part);
+    (k.select(is_far, down, x), k.select(is_far, exponent, zero))
 }
 
 /// Beyond this, `log1p(x)` is `log(x)` and `sqrt(x² ± 1)` is `x`.
