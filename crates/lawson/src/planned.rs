@@ -184,6 +184,17 @@ impl Unpacked {
     }
 }
 
+/// Refuses a run that takes more bytes than it may.
+fn afford(bytes: u64, limit: Option<u64>, of_what: &str) -> Result<()> {
+    match limit.filter(|limit| bytes > *limit) {
+        None => Ok(()),
+        Some(limit) => {
+            let message = format!("a run of these sizes takes {bytes} bytes {of_what}, and may take {limit}");
+            Err(Error::new(Code::Budget, message).help("raise `max_bytes`, or give smaller inputs"))
+        }
+    }
+}
+
 /// The plan of a graph for a machine.
 fn plan_for(graph: &Graph, machine: &Machine, times: &mut CompileTimes) -> Result<Plan> {
     let mut lap = Instant::now();
@@ -361,24 +372,16 @@ impl Planned {
         }
         let instance = match &self.code {
             Runner::Cpu { executable, team, .. } => {
-                let bytes = executable.bytes(&bindings, team)?;
-                let limit = budget.max_bytes.or_else(memory::available);
-                if let Some(limit) = limit.filter(|limit| bytes > *limit) {
-                    let message = format!("a run of these sizes takes {bytes} bytes, of {limit}");
-                    let help = "raise `max_bytes`, or give smaller inputs";
-                    return Err(Error::new(Code::Budget, message).help(help));
-                }
+                afford(
+                    executable.bytes(&bindings, team)?,
+                    budget.max_bytes.or_else(memory::available),
+                    "of memory",
+                )?;
                 Instance::Cpu(executable.instance(&bindings, team)?)
             }
             #[cfg(feature = "wgpu")]
             Runner::Wgpu(executable) => {
-                let bytes = executable.bytes(&bindings)?;
-                if let Some(limit) = budget.max_bytes.filter(|limit| bytes > *limit) {
-                    let message =
-                        format!("a run of these sizes takes {bytes} bytes of the device, of {limit}");
-                    let help = "raise `max_bytes`, or give smaller inputs";
-                    return Err(Error::new(Code::Budget, message).help(help));
-                }
+                afford(executable.bytes(&bindings)?, budget.max_bytes, "of the device")?;
                 Instance::Wgpu(Box::new(executable.instance(&bindings)?))
             }
         };

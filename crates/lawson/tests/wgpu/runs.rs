@@ -5,7 +5,9 @@ use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson::graph::{Bindings, Graph, Symbol, interp};
 use lawson::kernel::Action;
 use lawson::wgpu::{Device, Options};
-use lawson::{CompileOptions, DType, Program, Target, Tensor, TensorView, TensorViewMut, Value};
+use lawson::{
+    Code, CompileOptions, DType, Limits, Program, Target, Tensor, TensorView, TensorViewMut, Value,
+};
 
 fn parse(text: &str) -> Graph {
     Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}"))
@@ -329,10 +331,35 @@ fn what_no_buffer_holds_is_an_error_that_says_how_much() {
     );
     let inputs: Vec<Value> = vec![
         lawson::HostTensor::from_floats(DType::F32, &[], &[1.0]).unwrap().into(),
-        lawson::HostTensor::from_floats(DType::F32, &[3], &[1.0; 3]).unwrap().into(),
+        lawson::HostTensor::from_slice(&[3], &[1f32; 3]).unwrap().into(),
     ];
     let error = program.session().run_values(&inputs).unwrap_err().to_string();
     assert!(error.contains("12884901888") || error.contains("32 bits"), "{error}");
+}
+
+#[test]
+fn a_run_takes_no_more_bytes_of_the_device_than_it_may() {
+    // 4,000 bytes come in, 4,000 go out, and the products lie in between.
+    let program = compile(
+        "graph @f(%x: f32[N, 10], %w: f32[10, 10]) -> (y: f32[N, 10]) {
+        %p = contract %x, %w {batch = [], sum = [[1, 0]]}
+        %y = contract %p, %w {batch = [], sum = [[1, 0]]}
+        return %y
+    }",
+    );
+    let x = Tensor::from_slice(&[100, 10], &[1f32; 1000]).unwrap();
+    let w = Tensor::from_slice(&[10, 10], &[1f32; 100]).unwrap();
+    let mut session = program.session();
+    session.set_limits(Limits { max_bytes: Some(8_000), ..Limits::default() });
+    let error = session.run(&[x.clone(), w.clone()]).unwrap_err();
+    assert_eq!(error.code(), Code::Budget, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("of the device, and may take 8000") && text.contains("`max_bytes`"), "{text}");
+    // The same session runs what it may, and larger inputs under a higher limit.
+    let small = Tensor::from_slice(&[10, 10], &[1f32; 100]).unwrap();
+    session.run(&[small, w.clone()]).unwrap();
+    session.set_limits(Limits { max_bytes: Some(1 << 20), ..Limits::default() });
+    session.run(&[x, w]).unwrap();
 }
 
 #[test]
