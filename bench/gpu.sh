@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Times the wgpu target: bench/gpu.sh [--small] [LAWSON]. Results are checked against the CPU target first, with the same inputs. --small takes
+# Times the wgpu target: bench/gpu.sh [--small] [LAWSON]. Results are checked against the CPU target first, with the same inputs; it ends with 1 if
+# some differ, after the others were timed. --small takes
 # sizes that a software device manages; what it takes there says nothing about speed.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -9,19 +10,20 @@ lawson=$(realpath "${1:-../target/release/lawson}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 device=(--target wgpu)
+wrong=()
 
 # check FILE ARGS…: the same outputs as on the CPU target.
 check() {
   local file=$1; shift
-  "$lawson" run "$file" --input random --seed 3 "$@" --target cpu -o "$work/expected.npz" >/dev/null
-  "$lawson" run "$file" --input random --seed 3 "$@" "${device[@]}" --check "$work/expected.npz" --rtol 1e-4 --atol 1e-4 |
-    grep -v '^with' | tail -3
+  "$lawson" run "$file" --input random --seed 3 "$@" --target cpu -o "$work/expected.npz" >/dev/null &&
+    "$lawson" run "$file" --input random --seed 3 "$@" "${device[@]}" --check "$work/expected.npz" --rtol 1e-4 --atol 1e-4 |
+      grep -v '^with' | tail -3
 }
 # time_of NAME FILE REPEAT ARGS…
 time_of() {
   local name=$1 file=$2 repeat=$3; shift 3
   echo "== $name"
-  check "$file" "$@" || echo "!! $name is wrong"
+  check "$file" "$@" || { echo "!! $name is wrong"; wrong+=("$name"); }
   "$lawson" bench "$file" --input random --seed 3 "$@" "${device[@]}" --seconds 0.5 --repeat "$repeat"
 }
 
@@ -58,3 +60,7 @@ for what in cold warm; do
   echo "$what $("$lawson" bench "$work/list.law" --input random "${device[@]}" --seconds 0 | grep ^compile)"
 done
 "$lawson" cache
+if [ ${#wrong[@]} -gt 0 ]; then
+  printf 'wrong: %s\n' "${wrong[@]}" >&2
+  exit 1
+fi
