@@ -33,7 +33,7 @@ use crate::pack::Packing;
 use crate::partition::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Kernel;
-use lawson_graph::{Bindings, DType, Dim, Error, Facts, HostTensor, Result};
+use lawson_graph::{Bindings, Code, DType, Dim, Error, Facts, HostTensor, Result};
 
 /// A buffer of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -125,6 +125,16 @@ pub struct Operators {
     pub interpreter: usize,
 }
 
+/// Checks that each output that becomes an input of the next run has its size; `same` says whether an output and an input have the same.
+pub fn check_feeds(feeds: &[(usize, usize)], same: impl Fn(usize, usize) -> bool) -> Result<()> {
+    match feeds.iter().find(|(output, input)| !same(*output, *input)) {
+        None => Ok(()),
+        Some((output, input)) => {
+            Err(Error::new(Code::InputType, format!("output {output} and input {input} differ in size")))
+        }
+    }
+}
+
 impl Kernel {
     /// The buffers that are not scratch, in order.
     pub fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
@@ -210,6 +220,23 @@ impl Plan {
             }
         }
         walk(&self.steps, 0, visit);
+    }
+
+    /// Refuses a plan with steps that only say what they read and write.
+    pub fn check_runnable(&self) -> Result<()> {
+        let mut declared = None;
+        self.visit(&mut |step, _| {
+            if let Action::Declared { name, .. } = &step.action {
+                declared = Some(name);
+            }
+        });
+        match declared {
+            None => Ok(()),
+            Some(name) => {
+                let message = format!("the step `{name}` only says what it reads and writes");
+                Err(Error::new(Code::NotEmitted, message).help("such plans can be checked, but not run"))
+            }
+        }
     }
 
     /// How many operators run in which way; those in loops count once.

@@ -87,16 +87,7 @@ fn launches(plan: &Plan) -> Vec<(usize, Binding)> {
 impl Executable {
     /// Makes shaders of every kernel of a plan. The graph has so many inputs and outputs.
     pub fn new(mut plan: Plan, inputs: usize, outputs: usize, device: &Device) -> Result<Executable> {
-        let mut declared = None;
-        plan.visit(&mut |step, _| {
-            if let Action::Declared { name, .. } = &step.action {
-                declared = Some(name);
-            }
-        });
-        if let Some(name) = declared {
-            let message = format!("the step `{name}` only says what it reads and writes");
-            return Err(Error::new(Code::NotEmitted, message).help("such plans can be checked, but not run"));
-        }
+        plan.check_runnable()?;
         let handles = device.handles()?;
         let capabilities = handles.capabilities();
         let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();

@@ -7,7 +7,7 @@ use crate::device::{Handles, failed};
 use crate::executable::padded;
 use crate::instance::{Instance, Item, Looping, Piece, Spot};
 use lawson_graph::{Code, Error, Result, interp};
-use lawson_kernel::Slot;
+use lawson_kernel::{Slot, check_feeds};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -44,13 +44,10 @@ impl Instance {
         feeds: &[(usize, usize)],
         options: &interp::Options,
     ) -> Result<()> {
-        for (output, input) in feeds {
-            let (o, i) = (&self.outputs[*output], &self.inputs[*input]);
-            if i.slot.is_some() && o.slot.is_some() && o.bytes != i.bytes {
-                let message = format!("output {output} and input {input} differ in size");
-                return Err(Error::new(Code::InputType, message));
-            }
-        }
+        check_feeds(feeds, |output, input| {
+            let (o, i) = (&self.outputs[output], &self.inputs[input]);
+            i.slot.is_none() || o.slot.is_none() || o.bytes == i.bytes
+        })?;
         self.repeat(inputs, outputs, Again { times, feeds }, options)
     }
 

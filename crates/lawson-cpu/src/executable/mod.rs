@@ -21,7 +21,7 @@ use crate::kernel::{Emitted, Listing, emit};
 use crate::team::Team;
 use crate::{Isa, Unsupported};
 use lawson_graph::{Code, Error, Result};
-use lawson_kernel::{Action, For, Kernel, Node, Plan, Store, StoreHint};
+use lawson_kernel::{For, Kernel, Node, Plan, Store, StoreHint};
 
 /// A plan as machine code, with its constants laid out.
 #[derive(Debug)]
@@ -100,6 +100,7 @@ fn code(kernel: &Kernel, isa: Isa) -> Result<Emitted> {
 impl Unpacked {
     /// Emits every kernel of a plan. The graph has so many inputs and outputs.
     pub fn new(mut plan: Plan, inputs: usize, outputs: usize, isa: Isa) -> Result<Unpacked> {
+        plan.check_runnable()?;
         let mut builder = CodeBuilder::new();
         let mut kernels = Vec::with_capacity(plan.kernels.len());
         let mut scratch_bytes = 0;
@@ -123,16 +124,6 @@ impl Unpacked {
                     kernels.push(None);
                 }
             }
-        }
-        let mut declared = None;
-        plan.visit(&mut |step, _| {
-            if let Action::Declared { name, .. } = &step.action {
-                declared = Some(name);
-            }
-        });
-        if let Some(name) = declared {
-            let message = format!("the step `{name}` only says what it reads and writes");
-            return Err(Error::new(Code::NotEmitted, message).help("such plans can be checked, but not run"));
         }
         let code =
             builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;

@@ -6,6 +6,7 @@ use super::instance::{Call, External, Instance, Port};
 use super::{Executable, MAX_MEMBERS};
 use crate::team::Member;
 use lawson_graph::{Code, Error, Result, Value, interp};
+use lawson_kernel::check_feeds;
 use std::sync::Arc;
 
 /// An address that is only ever used by the team's members while a run lasts.
@@ -67,12 +68,7 @@ impl Instance {
         options: &interp::Options,
     ) -> Result<()> {
         self.point(inputs, outputs)?;
-        for (output, input) in feeds {
-            if self.outputs[*output].bytes != self.inputs[*input].bytes {
-                let message = format!("output {output} and input {input} differ in size");
-                return Err(Error::new(Code::InputType, message));
-            }
-        }
+        check_feeds(feeds, |output, input| self.outputs[output].bytes == self.inputs[input].bytes)?;
         self.make_general(feeds)?;
         self.run_general(Again { times, feeds, clocks: None }, options)
     }
