@@ -4,6 +4,7 @@
 mod control;
 mod files;
 mod hostile;
+mod memory;
 mod model;
 mod operators;
 mod shapes;

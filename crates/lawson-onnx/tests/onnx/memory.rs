@@ -1,37 +1,40 @@
 //! Absurd files take little memory: what an import holds at most is bounded by the size of the file, measured by an allocator that
-//! counts, in a process of its own.
-#![allow(clippy::unwrap_used, unsafe_code, missing_docs)]
+//! counts for each thread by itself, because tests run side by side.
+#![allow(unsafe_code)]
 
-#[path = "onnx/model.rs"]
-#[allow(dead_code, unused_imports)]
-mod model;
-
+use super::model::*;
 use lawson_graph::{DType, HostTensor};
 use lawson_onnx::proto::{
     FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, SparseTensorProto, TensorProto,
 };
 use lawson_onnx::{ImportOptions, from_bytes};
-use model::*;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::cell::Cell;
 
 struct Counting;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// What this thread allocated and did not free; what another thread freed counts there.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    let held = HELD.get().wrapping_add(bytes);
+    HELD.set(held);
+    MOST.set(MOST.get().max(held));
+}
 
 // SAFETY: hands everything to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(held, Relaxed);
+        count(layout.size() as isize);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
+        count(-(layout.size() as isize));
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(start, layout) }
     }
@@ -39,9 +42,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Tests of one process share the allocator.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// What any import may hold, whatever the size of the file.
 const ANY: usize = 24 << 20;
@@ -51,13 +51,12 @@ const EACH: usize = 40;
 
 /// Imports a model, whatever comes of it, and checks what that held at most.
 fn bounded(what: &str, model: &ModelProto) {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let bytes = encode(model);
     let size = bytes.len();
-    let before = HELD.load(Relaxed);
-    MOST.store(before, Relaxed);
+    let before = HELD.get();
+    MOST.set(before);
     let result = from_bytes(bytes, &ImportOptions::default());
-    let most = MOST.load(Relaxed) - before;
+    let most = (MOST.get() - before) as usize;
     let came = result.map_or_else(|e| e.to_string(), |g| format!("{} nodes", g.nodes().len()));
     assert!(most <= ANY + EACH * size, "{what}: {most} bytes for a file of {size}; {came}");
 }
@@ -198,10 +197,6 @@ fn functions_that_call_each_other_twice_are_refused_before_they_fill_memory() {
     let g = graph(vec![input("x", DType::F32, &["N"])], &[], vec![call("f0", "x", "y")], "y");
     let m = ModelProto { functions: functions.collect(), opset_import: import(), ..model(18, g) };
     bounded("functions", &m);
-    assert!(import_fails(&m).contains("nodes"), "{}", import_fails(&m));
-}
-
-fn import_fails(m: &ModelProto) -> String {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    model::import(m).unwrap_err().to_string()
+    let error = super::model::import(&m).unwrap_err().to_string();
+    assert!(error.contains("nodes"), "{error}");
 }
