@@ -4,7 +4,7 @@
 //! crash is known by its seed. Workers that crash or hang are started again behind that seed.
 
 use super::reduce::command;
-use super::trial::{Found, PATIENCE, Trial, Workplace, silently, this, write_case};
+use super::trial::{Found, PATIENCE, Workplace, silently, this, write_case};
 use crate::args::FuzzArgs;
 use crate::report::{BUG, Failure, Outcome, Reporter};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,19 +21,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 pub fn run(args: &FuzzArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let trial = Trial {
-        target: args.target,
-        device: args.device.clone(),
-        isa: args.isa,
-        threads: args.threads.clone(),
-        strict: args.strict,
-    };
+    let trial = &args.trial;
     let mut judge = trial.judge()?;
     if let Some(step) = args.worker {
         return silently(|| work(args, step.max(1), &mut judge, out));
     }
     // A machine that cannot run the target is no finding.
-    if let Some(feature) = lawson::cpu::missing_feature().filter(|_| args.target == crate::args::Target::Cpu)
+    if let Some(feature) = lawson::cpu::missing_feature().filter(|_| trial.target == crate::args::Target::Cpu)
     {
         let message = format!("the CPU target needs {feature}, which this processor does not have");
         return Err(Error::new(Code::NotLowered, message).into());
@@ -43,7 +37,7 @@ pub fn run(args: &FuzzArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome
     if args.jobs == 0 {
         return Err(Error::new(Code::Usage, "--jobs is at least 1").into());
     }
-    let mut fuzz = Fuzz { args, trial, tally: Tally::default(), failures: Vec::new(), bar: bar(reporter) };
+    let mut fuzz = Fuzz { args, tally: Tally::default(), failures: Vec::new(), bar: bar(reporter) };
     let start = Instant::now();
     fuzz.supervise(start + time)?;
     fuzz.bar.finish_and_clear();
@@ -129,7 +123,6 @@ struct Kept {
 
 struct Fuzz<'a> {
     args: &'a FuzzArgs,
-    trial: Trial,
     tally: Tally,
     failures: Vec<Kept>,
     bar: ProgressBar,
@@ -176,8 +169,8 @@ impl Fuzz<'_> {
     }
 
     fn start(&self, number: usize, seed: u64, left: u64, say: &Sender<Said>) -> Result<Worker> {
-        let threads: Vec<String> = self.trial.threads.iter().map(ToString::to_string).collect();
-        let mut options = self.trial.options();
+        let threads: Vec<String> = self.args.trial.threads.iter().map(ToString::to_string).collect();
+        let mut options = self.args.trial.options();
         options.retain(|o| o != "--threads" && *o != threads.join(","));
         let mut child = Command::new(this()?)
             .arg("fuzz")
@@ -304,7 +297,7 @@ impl Fuzz<'_> {
         found: &Found,
     ) -> Result<Option<(usize, PathBuf, String)>> {
         let mut cases = random_case(seed)?;
-        if part && let Some(part) = accepted(&self.trial.judge()?, &cases) {
+        if part && let Some(part) = accepted(&self.args.trial.judge()?, &cases) {
             cases = part;
         }
         let folder = Workplace::new()?;
@@ -314,7 +307,7 @@ impl Fuzz<'_> {
             for n in 0..cases.runs.len() {
                 let one = cases.case(n);
                 if let Some(c) = &one
-                    && self.trial.apart(c, folder.path())?.is_some_and(|f| f.kind == found.kind)
+                    && self.args.trial.apart(c, folder.path())?.is_some_and(|f| f.kind == found.kind)
                 {
                     case = one;
                     break;
@@ -322,14 +315,14 @@ impl Fuzz<'_> {
             }
         }
         let Some(case) = case else { return Ok(None) };
-        let small: Case = self.trial.shrink(case, found, &EFFORT, folder.path())?.case;
+        let small: Case = self.args.trial.shrink(case, found, &EFFORT, folder.path())?.case;
         std::fs::create_dir_all(&self.args.keep).map_err(|e| {
             Error::new(Code::Io, format!("cannot make the folder {}: {e}", self.args.keep.display()))
                 .help("--keep FOLDER says where failures are kept")
         })?;
         let law = self.args.keep.join(format!("{seed}.law"));
         let npz = law.with_extension("npz");
-        let again = command(&law, &npz, &self.trial);
+        let again = command(&law, &npz, &self.args.trial);
         let first = found.text.lines().next().unwrap_or_default();
         write_case(&law, &npz, &small, &format!("seed {seed}: {first}\n{again}"))?;
         Ok(Some((small.graph.total_nodes(), law, again)))

@@ -1,7 +1,7 @@
 //! `lawson reduce`: the smallest graph on which a target still fails the way it does on the one given.
 
-use super::trial::{Found, Trial, Workplace, fails, silently, write_case};
-use crate::args::ReduceArgs;
+use super::trial::{Found, Workplace, fails, silently, write_case};
+use crate::args::{ReduceArgs, TrialArgs};
 use crate::report::{BUG, Failure, Outcome, Reporter};
 use crate::{input, load};
 use lawson::reduce::{Case, Effort};
@@ -21,13 +21,7 @@ pub fn run(args: &ReduceArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
     }
     let (values, _) = input::values(&loaded, &inputs, inputs.seed)?;
     let case = Case { graph: loaded.graph, inputs: values };
-    let trial = Trial {
-        target: args.target,
-        device: args.device.clone(),
-        isa: args.isa,
-        threads: args.threads.clone(),
-        strict: args.strict,
-    };
+    let trial = &args.trial;
     if args.check {
         let mut judge = trial.judge()?;
         return told(silently(|| fails(&mut judge, &case)).as_ref(), reporter, out);
@@ -41,7 +35,7 @@ pub fn run(args: &ReduceArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
     let before = case.graph.total_nodes();
     let small = trial.shrink(case, &found, &Effort { tries: usize::MAX, time }, folder.path())?;
     let npz = law.with_extension("npz");
-    let again = command(&law, &npz, &trial);
+    let again = command(&law, &npz, trial);
     let head = format!("{}\n{}", found.text.lines().next().unwrap_or_default(), again);
     write_case(&law, &npz, &small.case, &head)?;
     let after = small.case.graph.total_nodes();
@@ -72,7 +66,7 @@ pub fn run(args: &ReduceArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
 }
 
 /// The command that shows a kept failure again.
-pub(super) fn command(law: &Path, npz: &Path, trial: &Trial) -> String {
+pub(super) fn command(law: &Path, npz: &Path, trial: &TrialArgs) -> String {
     format!("lawson reduce {} --input {} {} --check", law.display(), npz.display(), trial.options().join(" "))
 }
 

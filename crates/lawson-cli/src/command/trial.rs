@@ -3,7 +3,7 @@
 //! Emitted code that is wrong may crash or never end. So a case of which nothing is known is judged in a child
 //! process, with a limit of time; only what neither crashes nor hangs is judged here, which is a hundred times faster.
 
-use crate::args::{DeviceArgs, Isa, Target};
+use crate::args::{Isa, TrialArgs};
 use crate::device;
 use lawson::fuzz::{FailureKind, Judge, Verdict};
 use lawson::graph::Graph;
@@ -13,16 +13,6 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// How a target is judged.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    pub target: Target,
-    pub device: DeviceArgs,
-    pub isa: Option<Isa>,
-    pub threads: Vec<usize>,
-    pub strict: bool,
-}
 
 /// How a case fails.
 #[derive(Clone, Debug)]
@@ -36,7 +26,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 const CRASH: &str = "crash";
 const HANG: &str = "hang";
 
-impl Trial {
+impl TrialArgs {
     pub fn judge(&self) -> Result<Judge> {
         if self.threads.is_empty() || self.threads.contains(&0) {
             return Err(Error::new(Code::Usage, "--threads is a list of numbers, each at least 1"));

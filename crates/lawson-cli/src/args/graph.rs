@@ -1,0 +1,158 @@
+//! Arguments of the commands that read a graph and say or do something with it.
+
+use super::{Bind, DeviceArgs, InputArgs, Isa, Target};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    /// Give a symbol a value, to see numbers instead of expressions.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub bind: Vec<Bind>,
+    /// Print all elements of all constants.
+    #[arg(long, conflicts_with_all = ["kernels", "plan", "refused", "dump_asm"])]
+    pub full: bool,
+    /// Print instead the kernels that the CPU target makes of the graph, each with its schedule, or why it has none, and its spills.
+    #[arg(long)]
+    pub kernels: bool,
+    /// Print instead the plan: buffers, and steps with the barriers between them. Where every symbol is bound, also where
+    /// buffers lie in the arena.
+    #[arg(long)]
+    pub plan: bool,
+    /// Print instead which kernels were not made one, why, and what was predicted for both ways.
+    #[arg(long)]
+    pub refused: bool,
+    /// Print instead the plan in its text form, which `check` reads, with its kernels.
+    #[arg(long, conflicts_with_all = ["kernels", "plan", "refused", "dump_asm", "full"])]
+    pub plan_text: bool,
+    /// Print instead the machine code of each kernel, with its tree as comments.
+    #[arg(long)]
+    pub dump_asm: bool,
+    /// How kernels are run, for --plan, --kernels and --dump-asm.
+    #[arg(long, value_enum, default_value_t = Isa::Avx512, value_name = "ISA")]
+    pub isa: Isa,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// .law and .onnx files, .json lists, and plans (.plan, or any text that begins with `lawson-plan`), or - for standard input.
+    #[arg(required = true)]
+    pub files: Vec<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// NAME=FILE.npy; FILE.npz for all; FILE.npy for the only one.
+    #[arg(short, long = "output", value_name = "OUTPUT")]
+    pub outputs: Vec<String>,
+    /// Compare the outputs with those of the same names in this file, and say how far they are off.
+    #[arg(long, value_name = "FILE.npz", conflicts_with = "exact")]
+    pub check: Option<PathBuf>,
+    /// How far a checked output may be off, relative to what is expected.
+    #[arg(long, default_value_t = 1e-3, value_name = "NUMBER", requires = "check")]
+    pub rtol: f64,
+    /// How far a checked output may be off besides.
+    #[arg(long, default_value_t = 1e-5, value_name = "NUMBER", requires = "check")]
+    pub atol: f64,
+    /// Compute in f64 with a bound of the error of each element, and print both.
+    #[arg(long, conflicts_with_all = ["passes", "outputs", "target", "time"])]
+    pub exact: bool,
+    /// What to run on. The reference target interprets every graph, slowly. The CPU target makes machine code, for x86-64 processors
+    /// with AVX-512 or AVX2, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
+    /// convolutions and windows in f16, bf16, f32, f64, bool and integers of 8 to 64 bits, and of loops and branches around them. What has no machine code is left to the evaluator of
+    /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why. The wgpu target makes shaders
+    /// of the same kernels, in the same dtypes but f64, for a GPU or a software device (`lawson devices`).
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    pub target: Target,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// How many threads run it on the CPU target [default: one for each processor].
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// How the CPU target runs kernels [default: the best that this machine has].
+    #[arg(long, value_enum, value_name = "ISA")]
+    pub isa: Option<Isa>,
+    /// Run so many times; outputs become inputs of the next run, where the signature says so or types agree by position.
+    #[arg(long, value_name = "COUNT", conflicts_with = "exact")]
+    pub repeat: Option<u64>,
+    /// Print how long compiling took, the first run, and the median of further runs, which take about a second.
+    #[arg(long)]
+    pub time: bool,
+    /// The passes to run first: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+}
+
+/// Arguments of `opt`.
+#[derive(Debug, Args)]
+pub struct OptArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    #[arg(required_unless_present = "list")]
+    pub file: Option<String>,
+    /// Write the result to this file; large constants go to a .safetensors file beside it.
+    #[arg(short, long, value_name = "FILE.law")]
+    pub output: Option<PathBuf>,
+    /// The passes to run, in order: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+    /// Print the graph to standard error after each run of this pass (`all`: of every pass).
+    #[arg(long, value_name = "PASS")]
+    pub dump_after: Option<String>,
+    /// Run only so many passes.
+    #[arg(long, value_name = "COUNT")]
+    pub stop_after: Option<usize>,
+    /// List the passes and the standard pipeline.
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// Arguments of `bisect`.
+#[derive(Debug, Args)]
+pub struct BisectArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The passes to look at: a list or `standard`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+    /// How many sets of random inputs to try, with the seeds that follow --seed.
+    #[arg(long, default_value_t = 3)]
+    pub trials: u64,
+    /// How many times the error bound a result may be off.
+    #[arg(long, default_value_t = 1.0)]
+    pub slack: f64,
+}
+
+/// Arguments of `opcodes`.
+#[derive(Debug, Args)]
+pub struct OpcodesArgs {
+    /// A .law or .onnx file, a .json list, or - for standard input.
+    pub file: String,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Bytes of memory that a workgroup shares.
+    #[arg(long, value_name = "BYTES")]
+    pub workgroup_memory: Option<u32>,
+    /// How many members exchange registers.
+    #[arg(long, value_name = "COUNT")]
+    pub subgroup: Option<u32>,
+    /// As if members could not exchange registers.
+    #[arg(long, conflicts_with = "subgroup")]
+    pub no_subgroups: bool,
+    /// Leave out the text of the shaders.
+    #[arg(long)]
+    pub no_text: bool,
+    /// The passes to run first: a list, `standard` or `none`.
+    #[arg(long, default_value = "standard", value_name = "LIST")]
+    pub passes: String,
+}

@@ -1,0 +1,73 @@
+//! Where the inputs of graphs come from.
+
+use clap::{Args, ValueEnum};
+
+/// A value for a symbol.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// The symbol's name.
+    pub symbol: String,
+    /// Its value.
+    pub value: i64,
+}
+
+impl std::str::FromStr for Bind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bind, String> {
+        let (symbol, value) = text.split_once('=').ok_or("expected NAME=NUMBER, such as N=8")?;
+        match value.trim().parse() {
+            Ok(value) if value >= 0 && !symbol.trim().is_empty() => {
+                Ok(Bind { symbol: symbol.trim().to_string(), value })
+            }
+            _ => Err("expected NAME=NUMBER with a whole number that is not negative".to_string()),
+        }
+    }
+}
+
+/// Where the inputs of a graph come from.
+#[derive(Clone, Debug, Args)]
+pub struct InputArgs {
+    /// NAME=FILE, NAME=random, NAME=zeros; FILE.npz for several; FILE for the only one; random or zeros for
+    /// all that are left. A FILE is .npy, .pb (a value of ONNX test data), or an image (.png, .jpg, .bmp, .ppm).
+    #[arg(short, long = "input", value_name = "INPUT")]
+    pub inputs: Vec<String>,
+    #[command(flatten)]
+    pub image: ImageArgs,
+    /// The seed of random inputs, and of the sizes that nothing else determines.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Give a symbol a value.
+    #[arg(long, visible_alias = "dim", value_name = "NAME=NUMBER")]
+    pub bind: Vec<Bind>,
+    /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
+    #[arg(long, value_name = "COUNT")]
+    pub max_steps: Option<u64>,
+    /// How many bytes of values may be alive at once, and inputs be made of; on the reference target a float takes 8 and an integer 16 [default: 2147483648 there; on
+    /// the CPU target what the system has left].
+    #[arg(long, value_name = "BYTES")]
+    pub max_bytes: Option<u64>,
+}
+
+/// How images become tensors: resized to what the input asks for, in the order of its dimensions, `(x/255 - mean) / std`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ImageArgs {
+    /// Where the channels of an image go [default: where the input has 1 or 3].
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub layout: Option<ImageLayout>,
+    /// What is taken from each channel of an image, in 0 to 1 [default: 0].
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub mean: Vec<f64>,
+    /// What each channel of an image is divided by after that [default: 1].
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub std: Vec<f64>,
+}
+
+/// Where the channels of an image are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ImageLayout {
+    /// Before height and width.
+    Nchw,
+    /// After them.
+    Nhwc,
+}
