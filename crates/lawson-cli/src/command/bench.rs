@@ -15,9 +15,11 @@ use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// What was timed with one number of threads.
+/// What was timed with one number of threads, or on a device.
 struct Timed {
     threads: usize,
+    /// The name of the device, if it was one.
+    device: Option<String>,
     first: f64,
     /// Seconds a run, shortest first; not empty.
     samples: Vec<f64>,
@@ -61,6 +63,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         isa: args.isa.map(Isa::to_cpu),
         device: device::open(args.target, &args.device)?,
     };
+    let device = options.device.as_ref().map(|d| d.adapter()).transpose()?.map(|a| a.name);
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();
@@ -78,7 +81,8 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
             true => Steps::time(&mut session, &values, &bindings, &machine, threads)?,
             false => None,
         };
-        all.push(Timed { threads, first, samples, batch, iteration, steps });
+        let device = device.clone();
+        all.push(Timed { threads, device, first, samples, batch, iteration, steps });
     }
     let memory = memory(&program, &bindings)?;
     // What a run moves at least: what its steps read and write.
@@ -250,6 +254,7 @@ impl Timed {
         let median = self.at(0.5);
         json!({
             "threads": self.threads,
+            "device": self.device,
             "first_ms": self.first * 1e3,
             "median_ms": median * 1e3,
             "least_ms": self.at(0.0) * 1e3,
@@ -266,11 +271,14 @@ impl Timed {
 
     fn print(&self, flops: Option<f64>, bytes: Option<f64>, out: &mut dyn Write) -> Outcome {
         let median = self.at(0.5);
-        let threads =
-            if self.threads == 1 { "1 thread".to_string() } else { format!("{} threads", self.threads) };
+        let where_run = match (&self.device, self.threads) {
+            (Some(name), _) => name.clone(),
+            (None, 1) => "1 thread".to_string(),
+            (None, n) => format!("{n} threads"),
+        };
         write!(
             out,
-            "{threads:8} median {} ({} to {} in four of five), least {}, first {}",
+            "{where_run:8} median {} ({} to {} in four of five), least {}, first {}",
             measured(median, "s"),
             measured(self.at(0.1), "s"),
             measured(self.at(0.9), "s"),

@@ -1,0 +1,69 @@
+//! `bench` of a file.
+
+use crate::folder::{CHAIN, Folder, cpu_runs, out};
+
+#[test]
+fn bench_says_how_long_each_stage_and_each_kernel_took() {
+    if !cpu_runs() {
+        return;
+    }
+    let f = Folder::new();
+    f.file("chain.law", CHAIN);
+    let args =
+        ["bench", "chain.law", "--bind", "N=64", "--seconds", "0", "--threads", "1,2", "--kernels", "--json"];
+    let (said, code) = f.json(&args);
+    assert_eq!(code, 0);
+    for stage in ["passes", "partition", "schedule", "emit", "pack", "total"] {
+        assert!(said["compile_ms"][stage].as_f64().unwrap() >= 0.0, "{stage}");
+    }
+    assert_eq!(said["symbols"]["N"], 64);
+    let counted = &said["operators"];
+    assert!(counted["machine_code"].as_u64().unwrap() > 0 && counted["interpreter"] == 0, "{counted}");
+    assert!(said["flops"].as_f64().unwrap() >= 2.0 * 64.0 * 64.0 * 32.0);
+    assert!(said["memory"]["peak_resident_bytes"].as_u64().unwrap() > 1 << 20);
+    let runs = said["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|r| r["threads"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+    for run in runs {
+        let [low, median, high] = ["p10_ms", "median_ms", "p90_ms"].map(|n| run[n].as_f64().unwrap());
+        assert!(0.0 < low && low <= median && median <= high);
+        let steps = run["kernels"]["steps"].as_array().unwrap();
+        assert!(!steps.is_empty());
+        let share: f64 = steps.iter().map(|s| s["share"].as_f64().unwrap()).sum();
+        assert!((share - 1.0).abs() < 1e-6, "{share}");
+        assert!(run["kernels"]["error"].as_f64().unwrap() >= 1.0);
+        for s in steps {
+            assert!(s["us"].as_f64().unwrap() > 0.0 && s["predicted_us"].as_f64().unwrap() > 0.0);
+            assert!(["compute", "memory", "overhead"].contains(&s["regime"].as_str().unwrap()));
+        }
+        let operators = steps.iter().flat_map(|s| s["operators"].as_array().unwrap());
+        assert!(operators.clone().any(|o| o == "tanh") && operators.clone().any(|o| o == "fma"));
+    }
+    let table = out(&f.run(&["bench", "chain.law", "--bind", "N=8", "--seconds", "0", "--kernels"]));
+    assert!(table.contains("geometric mean") && table.contains("tanh"), "{table}");
+}
+
+#[test]
+fn bench_runs_the_reference_target_and_refuses_what_it_has_not() {
+    let f = Folder::new();
+    f.file("chain.law", CHAIN);
+    let (said, code) =
+        f.json(&["bench", "chain.law", "--bind", "N=2", "--seconds", "0", "--target", "reference", "--json"]);
+    assert_eq!((code, said["runs"][0]["threads"].as_u64()), (0, Some(1)));
+    assert!(said["memory"]["arena_bytes"].is_null());
+    for more in [&["--kernels"][..], &["--threads", "2"], &["--seconds", "-1"]] {
+        let args = [&["bench", "chain.law", "--bind", "N=2", "--target", "reference"], more].concat();
+        assert_eq!(f.run(&args).status.code(), Some(2), "{more:?}");
+    }
+}
+
+#[test]
+fn bench_names_the_device() {
+    let f = Folder::new();
+    f.file("chain.law", CHAIN);
+    let args = ["bench", "chain.law", "--bind", "N=2", "--seconds", "0", "--target", "wgpu"];
+    let (said, code) = f.json(&[&args[..], &["--json"]].concat());
+    assert_eq!(code, 0, "{said}");
+    let name = said["runs"][0]["device"].as_str().unwrap().to_string();
+    let shown = String::from_utf8(f.run(&args).stdout).unwrap();
+    assert!(!name.is_empty() && shown.lines().any(|l| l.starts_with(&format!("{name} median"))), "{shown}");
+}

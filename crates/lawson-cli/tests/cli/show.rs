@@ -1,0 +1,108 @@
+//! `show`: types, costs, kernels, plans and machine code.
+
+use crate::folder::{Folder, MLP, NEG, fails, fine, json};
+
+#[test]
+fn show_prints_types_costs_and_totals() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let text = fine(&folder.run(&["show", "m.law"]));
+    assert!(text.contains("%h: f32[N, 4] = contract"), "{text}");
+    assert!(text.contains("24*N flop"), "{text}");
+    let text = fine(&folder.run(&["show", "m.law", "--bind", "N=100"]));
+    assert!(text.contains("2.40 kflop, reads 1.25 kB, writes 1.60 kB"), "{text}");
+    assert!(text.contains("// intensity"), "{text}");
+}
+
+#[test]
+fn show_leaves_out_large_constants_unless_told() {
+    let folder = Folder::new();
+    let ones = vec!["1"; 40].iter().enumerate().map(|(i, _)| i.to_string()).collect::<Vec<_>>().join(", ");
+    folder.file(
+        "c.law",
+        format!("lawson 1 graph @c() -> (y: i32[40]) {{ %y: i32[40] = constant [{ones}] return %y }}"),
+    );
+    assert!(!fine(&folder.run(&["show", "c.law"])).contains("38"));
+    assert!(fine(&folder.run(&["show", "c.law", "--full"])).contains("38"));
+}
+
+#[test]
+fn show_gives_json() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let report = json(&folder.run(&["show", "m.law", "--json", "--bind", "N=2"]));
+    assert_eq!(report["name"], "mlp");
+    assert_eq!(report["nodes"][0]["op"], "contract");
+    assert_eq!(report["nodes"][0]["cost"]["flops"], 48);
+    assert_eq!(report["facts"][0], "N >= 1");
+    let report = json(&folder.run(&["show", "m.law", "--json"]));
+    assert_eq!(report["nodes"][0]["cost"]["flops"], "24*N");
+}
+
+#[test]
+fn show_says_what_was_not_fused_and_why() {
+    let folder = Folder::new();
+    folder.file(
+        "m.law",
+        "lawson 1
+         graph @m(%x: f32[64, 64], %w: f32[64, 64]) -> (y: f32[64, 64]) {
+           %e = exp %x
+           %y = contract %e, %w {batch = [], sum = [[1, 0]]}
+           return %y
+         }",
+    );
+    let text = fine(&folder.run(&["show", "m.law", "--refused"]));
+    assert!(text.contains("%e is written for the kernel of %y"), "{text}");
+    assert!(text.contains("predicted: apart"), "{text}");
+    let report = json(&folder.run(&["show", "m.law", "--refused", "--json"]));
+    let refused = &report["refused"][0];
+    assert_eq!(refused["value"], "e");
+    assert!(refused["apart_seconds"].as_f64() < refused["together_seconds"].as_f64(), "{refused}");
+    folder.file("one.law", "lawson 1 graph @f(%x: f32[N]) -> (y: f32[N]) { %y = exp %x return %y }");
+    assert!(fine(&folder.run(&["show", "one.law", "--refused"])).contains("nothing was refused"));
+}
+
+#[test]
+fn show_prints_kernels_that_can_be_read_back() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let text = fine(&folder.run(&["show", "m.law", "--kernels"]));
+    assert!(text.contains("// step 0: kernel 0, @mlp(") && text.contains("spilled: "), "{text}");
+    let report = json(&folder.run(&["show", "m.law", "--kernels", "--json"]));
+    for kernel in report["kernels"].as_array().unwrap() {
+        let parsed = lawson::kernel::Kernel::parse(kernel["text"].as_str().unwrap()).unwrap();
+        lawson::kernel::verify(&parsed).unwrap();
+        let schedule = kernel["schedule"].as_str().unwrap();
+        assert!(!schedule.parse::<lawson::kernel::Schedule>().unwrap().0.is_empty(), "{kernel}");
+        assert!(text.contains(schedule.lines().next().unwrap()), "{schedule}");
+    }
+}
+
+#[test]
+fn show_prints_the_plan_with_places_where_sizes_are_bound() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let open = fine(&folder.run(&["show", "m.law", "--plan"]));
+    assert!(open.contains("12*N bytes") && open.contains("--bind") && !open.contains("arena:"), "{open}");
+    let bound = fine(&folder.run(&["show", "m.law", "--plan", "--bind", "N=8"]));
+    assert!(bound.contains("96 bytes") && bound.contains("arena:"), "{bound}");
+    let report = json(&folder.run(&["show", "m.law", "--plan", "--bind", "N=8", "--json"]));
+    let plan = &report["plan"];
+    assert!(plan["arena_bytes"].as_u64().is_some(), "{plan}");
+    assert_eq!(plan["buffers"][0]["bytes"], 96);
+    assert_eq!(plan["steps"][0]["barrier_before"], false);
+    fails(&folder.run(&["show", "m.law", "--plan", "--bind", "N=7"]), 1, "E0403");
+    fails(&folder.run(&["show", "m.law", "--plan", "--full"]), 2, "cannot be used with");
+}
+
+#[test]
+fn show_prints_machine_code_under_its_tree() {
+    let folder = Folder::new();
+    folder.file("neg.law", NEG);
+    let text = fine(&folder.run(&["show", "neg.law", "--dump-asm"]));
+    assert!(text.contains("ret") && text.contains(" ; ") && text.contains("zmm"), "{text}");
+    let report = json(&folder.run(&["show", "neg.law", "--dump-asm", "--json"]));
+    let kernel = &report["kernels"][0];
+    assert!(kernel["listing"].as_str().unwrap().contains("ret") && kernel.get("text").is_none(), "{kernel}");
+    assert!(kernel["code_bytes"].as_u64().unwrap() > 0);
+}
