@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the models of `small/`: tiny networks from both exporters of PyTorch, with what PyTorch computes.
 
-    python tests/models/small.py
+    python tests/models/small.py [FAMILY…]
 
 A case is laid out like one of ONNX's suite (`model.onnx`, `test_data_set_N/input_K.pb`, `output_K.pb`), with one set for each size that
 was run; `tolerance.json` has the tolerances. `cargo test` runs them without PyTorch.
@@ -32,6 +32,8 @@ import run
 import vision
 
 WANTED = HERE / "small"
+# `dynamo=True` writes out the iterations that the example has, instead of a loop.
+LOOPS = ("masks",)
 WORDS = 24
 TINY = dict(vocab_size=WORDS, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, max_position_embeddings=24)
 
@@ -118,6 +120,37 @@ def boxes():
     return case.Case(Boxes(), inputs, dims={"boxes": (20, 30)}, axes={"corners": {0: "boxes"}, "scores": {0: "boxes"}})
 
 
+@torch.jit.script
+def pasted(masks, boxes, height: int, width: int):
+    """Each mask as large as its box, in a picture of zeros: sizes are found anew in each iteration."""
+    pictures = torch.zeros(0, height, width)
+    for i in range(masks.size(0)):
+        box = boxes[i].to(torch.int64)
+        size = [int(box[3] - box[1]), int(box[2] - box[0])]
+        mask = torch.nn.functional.interpolate(masks[i][None, None], size=size, mode="bilinear", align_corners=False)[0, 0]
+        above, below = torch.zeros(int(box[1]), mask.size(1)), torch.zeros(height - int(box[3]), mask.size(1))
+        column = torch.cat((above, mask, below))
+        left, right = torch.zeros(column.size(0), int(box[0])), torch.zeros(column.size(0), width - int(box[2]))
+        pictures = torch.cat((pictures, torch.cat((left, column, right), 1)[None]))
+    return pictures
+
+
+@case.family("masks")
+def masks():
+    class Masks(nn.Module):
+        """What stands at the end of a detector that finds shapes, too."""
+
+        def forward(self, masks, boxes):
+            return pasted(masks, boxes, 12, 16)
+
+    def inputs(boxes):
+        start = torch.stack([torch.randint(0, 9, (boxes,)), torch.randint(0, 6, (boxes,))], 1)
+        end = start + torch.stack([torch.randint(1, 8, (boxes,)), torch.randint(1, 7, (boxes,))], 1)
+        return {"masks": torch.rand(boxes, 5, 5), "boxes": torch.cat([start, end], 1).float()}
+
+    return case.Case(Masks(), inputs, dims={"boxes": (3, 5)}, axes={"masks": {0: "boxes"}, "boxes": {0: "boxes"}})
+
+
 def stripped(model):
     """Without what exporters say about where nodes come from."""
     del model.metadata_props[:]
@@ -152,10 +185,11 @@ def write(folder, target):
 
 
 def main():
-    shutil.rmtree(WANTED, ignore_errors=True)
+    # Names of families, or nothing for all.
+    wanted = sys.argv[1:] or list(case.FAMILIES)
     with tempfile.TemporaryDirectory() as work:
-        for name in case.FAMILIES:
-            for exporter in run.EXPORTERS:
+        for name in wanted:
+            for exporter in run.EXPORTERS if name not in LOOPS else ("script",):
                 folder = Path(work) / f"{name}.{exporter}"
                 run.exported(name, exporter, folder, 240)
                 error = folder / "error.txt"
@@ -163,6 +197,7 @@ def main():
                     print(f"{name} {exporter}: not exported: {error.read_text()}")
                     continue
                 target = WANTED / f"{name}-{exporter}"
+                shutil.rmtree(target, ignore_errors=True)
                 write(folder, target)
                 print(f"{name} {exporter}: {(target / 'model.onnx').stat().st_size} bytes")
 

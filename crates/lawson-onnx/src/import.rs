@@ -15,7 +15,7 @@ use crate::special::Special;
 use crate::survey::{self, node_name};
 use crate::tensor::{host_tensor, sparse_tensor};
 use crate::types::Names;
-use crate::{ImportOptions, dims, fold, function, same, types};
+use crate::{ImportOptions, dims, fold, function, open, same, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -44,6 +44,8 @@ pub(crate) struct Model<'m> {
 pub(crate) struct Shared {
     external: RefCell<External>,
     nodes_left: Cell<usize>,
+    /// Inputs whose elements may be asked for.
+    pub(crate) deciding: BTreeSet<String>,
     /// Inputs whose elements an operator asked for in vain.
     pub(crate) asked: RefCell<BTreeSet<String>>,
 }
@@ -111,14 +113,14 @@ pub(crate) fn import(
     let Some(graph) = &proto.graph else { return Err(Error::new(Code::OnnxModel, "the model has no graph")) };
     let functions = Functions::new(&proto.functions)?;
     survey::check(graph, opsets, &functions)?;
-    let shared = Shared {
+    let mut shared = Shared {
         external: RefCell::new(External::new(options.folder.as_deref())),
         nodes_left: Cell::new(
             survey::nodes_of(proto).saturating_mul(NODES_FOR_EACH).clamp(NODES_FOR_ANY, MAX_NODES),
         ),
+        deciding: BTreeSet::new(),
         asked: RefCell::default(),
     };
-    let model = Model { opsets, functions: &functions, shared: &shared };
 
     let name = graph.name.as_deref().filter(|n| !n.is_empty()).unwrap_or("model");
     let mut b = Builder::new(name);
@@ -141,9 +143,13 @@ pub(crate) fn import(
             continue;
         }
         let ty = names.input_type(&mut b, info, special)?;
+        if ty.as_tensor().is_some_and(open::decides) {
+            shared.deciding.insert(name.to_string());
+        }
         let value = b.input(name, ty)?;
         scope.define(name, special.input(&mut b, name, value)?)?;
     }
+    let model = Model { opsets, functions: &functions, shared: &shared };
     let outputs = nodes(&model, &mut b, &mut scope, graph, 0);
     special.needs(shared.asked.take());
     for (info, item) in graph.output.iter().zip(outputs?) {

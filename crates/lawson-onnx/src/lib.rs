@@ -31,6 +31,7 @@ mod item;
 mod map;
 mod node;
 mod op;
+mod open;
 pub mod proto;
 mod same;
 mod scope;

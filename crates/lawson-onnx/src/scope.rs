@@ -5,7 +5,7 @@
 
 use crate::item::Item;
 use crate::same::Key;
-use lawson_graph::{Builder, Code, Error, Result, ValueId};
+use lawson_graph::{Builder, Code, Dim, Error, Result, ValueId};
 use std::collections::HashMap;
 
 /// Names with what they stand for.
@@ -17,6 +17,8 @@ pub(crate) struct Scope<'a> {
     made: HashMap<String, ValueId>,
     /// What nodes of this graph have computed.
     computed: HashMap<Key, Vec<Item>>,
+    /// Symbols for elements of values that are sizes.
+    sizes: HashMap<(ValueId, i64), Dim>,
 }
 
 /// How a scope sees the one around it.
@@ -56,6 +58,20 @@ impl<'a> Scope<'a> {
     /// Remembers what a node computed.
     pub(crate) fn remember(&mut self, key: Key, results: Vec<Item>) {
         self.computed.insert(key, results);
+    }
+
+    /// The symbol that an element of a value has become.
+    pub(crate) fn size(&self, value: ValueId, at: i64) -> Option<Dim> {
+        let own = self.sizes.get(&(value, at)).cloned();
+        own.or_else(|| match self.around {
+            Some((Around::SameGraph, around)) => around.size(value, at),
+            _ => None,
+        })
+    }
+
+    /// Remembers the symbol of an element.
+    pub(crate) fn remember_size(&mut self, value: ValueId, at: i64, size: Dim) {
+        self.sizes.insert((value, at), size);
     }
 
     /// What a name stands for here.

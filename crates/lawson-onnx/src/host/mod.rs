@@ -15,6 +15,7 @@ use lawson_graph::{Code, Error, HostTensor, Result, Value};
 pub fn host_functions() -> HostFunctions {
     let mut all = HostFunctions::new();
     all.insert("onnx.NonMaxSuppression", boxes::non_max_suppression);
+    all.insert("onnx.Fits", fits);
     all.insert("onnx.Unique", unique::unique);
     all.insert("onnx.StringConcat", text::concat);
     all.insert("onnx.StringSplit", text::split);
@@ -25,6 +26,11 @@ pub fn host_functions() -> HostFunctions {
     all.insert("onnx.CastText", text::cast);
     all.insert("onnx.TfIdfVectorizer", ngram::vectorise);
     all
+}
+
+/// Gives its operand: that it has the sizes that the call says is checked as for any result.
+fn fits(operands: &[Value]) -> Result<Vec<Value>> {
+    Ok(vec![tensor(operands, 0)?.clone().into()])
 }
 
 /// Operand `i`, which is a tensor.

@@ -2,9 +2,10 @@
 //!
 //! A branch whose condition is known is inlined; one whose results differ in sizes is computed on both sides (`merge.rs`). A loop that always runs as often as it says, a number known from shapes, is
 //! a `scan`, which can also stack results; any other is a `while`. Bodies are closed graphs: values that they use from around
-//! them are captures. A loop that is neither, because its state is a sequence or changes its shape, is unrolled, if it is
+//! them are captures. A state that only grows is a stacked result (`grow.rs`). A loop that is neither, because its state is a sequence or changes its shape, is unrolled, if it is
 //! known how often it runs (`unroll.rs`).
 
+use super::grow::{self, Growth};
 use super::{merge, unroll};
 use crate::import::{MAX_DEPTH, nodes};
 use crate::item::Item;
@@ -138,6 +139,7 @@ pub(super) fn inlined(cx: &mut NodeCx<'_, '_>, body: &GraphProto, given: Vec<Ite
 }
 
 /// How often a loop runs at most.
+#[derive(Clone)]
 enum Limit {
     None,
     Known(Dim),
@@ -150,6 +152,8 @@ struct Loop<'a> {
     limit: Limit,
     carried: Vec<ValueId>,
     captures: Vec<Capture>,
+    /// What the last results of the body are parts of.
+    growths: &'a [Growth],
 }
 
 pub(super) fn repeat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -175,7 +179,8 @@ pub(super) fn repeat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let rolled = if items.iter().all(|i| i.tensor_type(cx.b).is_ok()) {
         let carried = (2..cx.operands()).map(|i| cx.value(i)).collect::<Result<Vec<_>>>()?;
         let captures = captures(cx, &[body]);
-        rolled(cx, Loop { body, limit, carried, captures })
+        let whole = Loop { body, limit: limit.clone(), carried: carried.clone(), captures, growths: &[] };
+        rolled(cx, &whole).or_else(|why| grown(cx, body, limit, &carried).unwrap_or(Err(why)))
     } else {
         Err(cx.unsupported("a loop that carries sequences, and it is not known how often it runs"))
     };
@@ -190,13 +195,45 @@ pub(super) fn repeat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
 }
 
+/// The loop without the states that only grow; `None` if it has none, or cannot be rolled all the same.
+fn grown(
+    cx: &mut NodeCx<'_, '_>,
+    body: &GraphProto,
+    limit: Limit,
+    carried: &[ValueId],
+) -> Option<Result<Vec<Item>>> {
+    let grow::Grown { body: less, growths } = grow::without(cx, body, carried).ok()??;
+    let grows = |k: usize| growths.iter().find(|g| g.carried == k);
+    let kept = (0..carried.len()).filter(|k| grows(*k).is_none()).map(|k| carried[k]).collect();
+    let captures = captures(cx, &[&less]);
+    let lp = Loop { body: &less, limit, carried: kept, captures, growths: &growths };
+    let mut results = match rolled(cx, &lp) {
+        Ok(results) => results,
+        Err(why) => return Some(Err(why)),
+    };
+    let parts = results.split_off(results.len() - growths.len());
+    let mut states = Vec::with_capacity(growths.len());
+    for (growth, part) in growths.iter().zip(parts) {
+        let state = part.build(cx.b).and_then(|part| growth.finish(cx.b, part));
+        match state {
+            Ok(state) => states.push((growth.carried, Item::Value(state))),
+            Err(why) => return Some(Err(why)),
+        }
+    }
+    // In ascending order, so that each goes where it was.
+    for (k, state) in states {
+        results.insert(k, state);
+    }
+    Some(Ok(results))
+}
+
 /// The loop as an operator with a body of its own.
-fn rolled(cx: &mut NodeCx<'_, '_>, lp: Loop<'_>) -> Result<Vec<Item>> {
+fn rolled(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>) -> Result<Vec<Item>> {
     match &lp.limit {
         Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, lp.body)? => {
             let facts = cx.b.facts();
             let length = if facts.is_nonnegative(length) { length.clone() } else { length.max(&Dim::ZERO) };
-            as_scan(cx, &lp, length)
+            as_scan(cx, lp, length)
         }
         _ if lp.body.output.len() > lp.carried.len() + 1 => {
             if cx.has(0) {
@@ -207,7 +244,7 @@ fn rolled(cx: &mut NodeCx<'_, '_>, lp: Loop<'_>) -> Result<Vec<Item>> {
                 "a loop that stacks results and may end early, or runs a number of times known only then",
             ))
         }
-        _ => as_while(cx, &lp),
+        _ => as_while(cx, lp),
     }
 }
 
@@ -265,7 +302,11 @@ fn as_scan(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>, length: Dim) -> Result<Vec<It
     body.parameter(&parameter_name(lp.body, 0), Type::tensor(DType::I64, Shape::scalar()))?;
     body.scope.define(&parameter_name(lp.body, 1), Item::Constant(HostTensor::scalar(true)))?;
     body.capture(cx, &lp.captures)?;
-    let results = body.fill(cx, lp.body)?;
+    let mut results = body.fill(cx, lp.body)?;
+    let first_part = results.len() - lp.growths.len();
+    for (part, growth) in results[first_part..].iter_mut().zip(lp.growths) {
+        *part = growth.fitted(&mut body.b, *part)?;
+    }
     let body = body.finish(&results[1..])?;
     let iterations = cx.b.iota(DType::I64, [length.clone()], 0)?;
     let captures = lp.captures.iter().map(|c| c.value);

@@ -16,6 +16,7 @@ mod control;
 mod conv;
 mod einsum;
 mod gather;
+mod grow;
 mod hosted;
 mod integer;
 mod learn;

@@ -1,8 +1,10 @@
 //! Resizing, one axis after another: by the nearest element, linearly or cubically.
 //!
 //! An axis that grows by a whole factor and whose new elements all come from the old one below them is repeated by a
-//! broadcast, for any size. Otherwise the size must be known: each new element is a weighted sum of old ones (its *taps*),
-//! which are found here and become indices and weights, or a matrix where they are many.
+//! broadcast, for any size. Otherwise each new element is a weighted sum of old ones (its *taps*). Where sizes are known, they are found here and
+//! become indices and weights, or a matrix where they are many; where a size is open, the graph computes them (`open.rs`).
+
+mod open;
 
 use super::one;
 use crate::item::Item;
@@ -238,8 +240,8 @@ pub(super) fn resize(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 }
 
 /// The sizes of the axes from operand 3, or one scale for all with which none is larger, or smaller.
-fn sizes_of(cx: &NodeCx<'_, '_>, axes: &[usize], shape: &Shape, policy: &str) -> Result<Vec<Change>> {
-    let sizes = cx.dims_of(3, "sizes")?.dims;
+fn sizes_of(cx: &mut NodeCx<'_, '_>, axes: &[usize], shape: &Shape, policy: &str) -> Result<Vec<Change>> {
+    let sizes = cx.sizes_of(3, "sizes")?;
     if policy == "stretch" {
         return Ok(sizes.into_iter().map(Change::Size).collect());
     }
@@ -324,16 +326,23 @@ fn along(
         (Change::Size(size), _) if cx.b.facts().equal(size, dim) && !is_crop => return Ok(x),
         (Change::Both(s, to), _) => (*s, *to),
         (Change::Scale(s), Some(n)) => (*s, ((n as f64) * s).floor() as i64),
-        (Change::Size(size), Some(n)) => {
-            let to = size.as_const().filter(|t| *t >= 0).ok_or_else(|| unknown(cx))?;
-            (to as f64 / n as f64, to)
-        }
         (Change::Scale(s), None) => (*s, 0),
-        (Change::Size(size), None) => {
-            // The same multiple of the dimension for every size.
-            let factor = (2..=64).find(|k| cx.b.facts().equal(size, &(dim.clone() * *k)));
-            (factor.ok_or_else(|| unknown(cx))? as f64, 0)
-        }
+        (Change::Size(size), from) => match (from, size.as_const()) {
+            (_, Some(to)) if to < 0 => return Err(cx.wrong(format!("a size is {to}"))),
+            (Some(from), Some(to)) => (to as f64 / from as f64, to),
+            _ => {
+                // The same multiple of the dimension for every size.
+                let factor = (2..=64).find(|k| cx.b.facts().equal(size, &(dim.clone() * *k)));
+                match (factor, resize.mode) {
+                    (Some(k), Mode::Nearest(nearest)) if nearest.repeats(transform, k) => (k as f64, 0),
+                    _ => {
+                        let axis = open::Axis { axis, from: dim, to: size };
+                        let resized = open::along(cx, x, &axis, transform, resize)?;
+                        return resized.ok_or_else(|| unknown(cx));
+                    }
+                }
+            }
+        },
     };
     if let Mode::Nearest(nearest) = resize.mode
         && scale.fract() == 0.0

@@ -1,13 +1,14 @@
 //! Parts of a tensor: slice and split.
 //!
 //! ONNX clamps the bounds of a slice; Lawson's slice must be known to lie inside. Bounds are clamped here, on dimension
-//! expressions: where the facts show that a bound is inside, nothing is left of the clamping.
+//! expressions: where the facts show that a bound is inside, nothing is left of the clamping. Bounds that are data are clamped by the graph.
 
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::op::Slice;
-use lawson_graph::{Dim, Facts, Op, Result, ValueId};
+use crate::open::Element;
+use lawson_graph::op::{CompareKind, DynamicSlice, Slice};
+use lawson_graph::{DType, Dim, Facts, Op, Result, ValueId};
 
 /// A bound counted from 0 and kept in `0..=top`; `None` if its sign is not known.
 fn clamped(facts: &Facts, bound: &Dim, dim: &Dim, top: &Dim) -> Option<Dim> {
@@ -90,10 +91,63 @@ pub(super) fn slice_attributes(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 }
 
 pub(super) fn slice(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let (starts, ends) = (cx.dims_of(1, "starts")?.dims, cx.dims_of(2, "ends")?.dims);
+    let (starts, ends) = (cx.elements_of(1, "starts")?, cx.elements_of(2, "ends")?);
     let axes = if cx.has(3) { cx.ints_of(3, "axes")? } else { (0..starts.len() as i64).collect() };
     let steps = if cx.has(4) { cx.ints_of(4, "steps")? } else { vec![1; starts.len()] };
-    build(cx, &starts, &ends, &axes, &steps)
+    let known = |all: &[Element]| all.iter().map(known).collect::<Option<Vec<Dim>>>();
+    match (known(&starts), known(&ends)) {
+        (Some(starts), Some(ends)) => build(cx, &starts, &ends, &axes, &steps),
+        _ => computed(cx, &starts, &ends, &axes, &steps),
+    }
+}
+
+fn known(element: &Element) -> Option<Dim> {
+    match element {
+        Element::Known(dim) => Some(dim.clone()),
+        Element::Computed(..) => None,
+    }
+}
+
+/// A slice some of whose bounds are computed when the model runs: what is left of the clamped bounds becomes a size, and the window of that
+/// size is taken where the start says.
+fn computed(
+    cx: &mut NodeCx<'_, '_>,
+    starts: &[Element],
+    ends: &[Element],
+    axes: &[i64],
+    steps: &[i64],
+) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let shape = cx.b.shape(x)?;
+    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
+        return Err(cx.wrong("the starts, ends, axes and steps of a slice differ in number"));
+    }
+    if steps.iter().any(|s| *s != 1) {
+        return Err(cx.unsupported("a slice with steps whose bounds are computed when the model runs"));
+    }
+    let zero = cx.b.scalar(DType::I64, 0.0)?;
+    let (mut first, mut size) = (vec![zero; shape.rank()], shape.to_vec());
+    for ((axis, start), end) in cx.axes(axes, shape.rank())?.into_iter().zip(starts).zip(ends) {
+        let top = cx.b.dim_scalar(&shape[axis], DType::I64)?;
+        let mut bound = |element: &Element| -> Result<ValueId> {
+            let given = cx.scalar(element)?;
+            let from_end = cx.b.add(given, top)?;
+            let negative = cx.b.compare(CompareKind::Lt, given, zero)?;
+            let counted = cx.b.select(negative, from_end, given)?;
+            let raised = cx.b.max(counted, zero)?;
+            cx.b.min(raised, top)
+        };
+        let (start, end) = (bound(start)?, bound(end)?);
+        let left = cx.b.sub(end, start)?;
+        first[axis] = start;
+        size[axis] = cx.define(&axis.to_string(), left, shape[axis].clone())?;
+    }
+    let mut rows = Vec::with_capacity(first.len());
+    for start in first {
+        rows.push(cx.b.reshape(start, [1])?);
+    }
+    let starts = cx.b.concat(&rows, 0)?;
+    one(cx.b.op1(Op::DynamicSlice(DynamicSlice { size }), &[x, starts])?)
 }
 
 /// Sizes as an attribute or an operand; without them, as many parts as results, the last one being smaller if need be.

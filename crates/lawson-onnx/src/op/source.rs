@@ -41,7 +41,7 @@ pub(super) fn constant_of_shape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         }
         None => HostTensor::scalar(0f32),
     };
-    let shape = Shape::from(cx.dims_of(0, "shape")?.dims);
+    let shape = Shape::from(cx.sizes_of(0, "shape")?);
     let scalar = cx.b.constant(value)?;
     one(cx.b.broadcast_to(scalar, shape)?)
 }

@@ -6,6 +6,7 @@ mod files;
 mod hostile;
 mod memory;
 mod model;
+mod open;
 mod operators;
 mod shapes;
 mod special;

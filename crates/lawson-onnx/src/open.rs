@@ -1,0 +1,130 @@
+//! Sizes that are computed when the model runs.
+//!
+//! In: an operand that says sizes, and that is a value of the graph. Out: a dimension for each of its elements. Elements are followed through
+//! nodes that only put integers together: what is known there stays known, and anything else becomes a symbol that gets its value in a run, once
+//! for each element, wherever it is used.
+//!
+//! A size that follows from what an input holds is not opened but asked for ([`NodeCx::unknown`]): a model that is imported for certain
+//! inputs then knows it, and is the better for it.
+
+use crate::item::{Item, MAX_KNOWN};
+use crate::node::{NodeCx, sources};
+use lawson_graph::op::DefineSymbol;
+use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Symbol, TensorType, ValueId};
+
+/// The most sizes of one operand.
+const MAX_SIZES: i64 = 64;
+
+/// What a size that only a run knows can be at most. What is larger fits into no memory, and ends a run with that error.
+const MAX_SIZE: i64 = i32::MAX as i64;
+
+/// An element of an operand.
+#[derive(Clone, Debug)]
+pub(crate) enum Element {
+    /// It is known, maybe by symbols.
+    Known(Dim),
+    /// It is computed: element `1` of value `0`, row-major.
+    Computed(ValueId, i64),
+}
+
+/// Where an element of a value comes from.
+fn origin(b: &Builder<'_>, value: ValueId, at: i64) -> Element {
+    let computed = Element::Computed(value, at);
+    let Some(node) = b.defining(value) else { return computed };
+    let known = |dim: Option<Dim>| dim.map_or(computed.clone(), Element::Known);
+    match (&node.op, node.inputs.as_slice()) {
+        (Op::Constant(t), _) => {
+            let element = usize::try_from(at).ok().filter(|i| *i < t.len()).map(|i| t.int_at(i));
+            known(element.and_then(|e| i64::try_from(e).ok()).map(Dim::from))
+        }
+        (Op::Dims(p), _) => known(usize::try_from(at).ok().and_then(|i| p.dims.get(i)).cloned()),
+        (Op::Reshape(_), [x]) => origin(b, *x, at),
+        (Op::Cast(_), [x]) if b.dtype(*x).is_ok_and(|d| matches!(d, DType::I32 | DType::I64)) => {
+            origin(b, *x, at)
+        }
+        (Op::Concat(_), parts) if b.shape(value).is_ok_and(|s| s.rank() == 1) => {
+            let mut left = at;
+            for part in parts {
+                let Some(size) = b.shape(*part).ok().and_then(|s| s[0].as_const()) else { return computed };
+                if left < size {
+                    return origin(b, *part, left);
+                }
+                left -= size;
+            }
+            computed
+        }
+        _ => computed,
+    }
+}
+
+impl NodeCx<'_, '_> {
+    /// The integers of operand `i`, some of which may be computed when the model runs. An error if they are not integers, if it is not known how
+    /// many there are, or if the elements of an input would tell them.
+    pub(crate) fn elements_of(&self, i: usize, what: &str) -> Result<Vec<Element>> {
+        let item = self.item(i)?;
+        if let Some(known) = item.dims() {
+            return Ok(known.dims.into_iter().map(Element::Known).collect());
+        }
+        let (dtype, shape) = item.tensor_type(self.b)?;
+        let count = shape.elements().as_const().filter(|n| *n <= MAX_SIZES && shape.rank() <= 1);
+        match (item, count) {
+            (Item::Value(v), Some(count)) if matches!(dtype, DType::I32 | DType::I64) && !self.asks(v) => {
+                Ok((0..count).map(|at| origin(self.b, v, at)).collect())
+            }
+            (item, _) => Err(self.unknown(i, &item, what)),
+        }
+    }
+
+    /// Whether the elements of a small input of the model decide on a value.
+    fn asks(&self, value: ValueId) -> bool {
+        let deciding = &self.model.shared.deciding;
+        sources(self.b, value).iter().any(|name| deciding.contains(name))
+    }
+
+    /// Operand `i` as sizes; those that are computed become symbols.
+    pub(crate) fn sizes_of(&mut self, i: usize, what: &str) -> Result<Vec<Dim>> {
+        let elements = self.elements_of(i, what)?;
+        elements.into_iter().map(|e| self.size(e)).collect()
+    }
+
+    fn size(&mut self, element: Element) -> Result<Dim> {
+        let (value, at) = match element {
+            Element::Known(dim) => return Ok(dim),
+            Element::Computed(value, at) => (value, at),
+        };
+        if let Some(known) = self.scope.size(value, at) {
+            return Ok(known);
+        }
+        let scalar = self.scalar(&Element::Computed(value, at))?;
+        let size = self.define("size", scalar, Dim::from(MAX_SIZE))?;
+        self.scope.remember_size(value, at, size.clone());
+        Ok(size)
+    }
+
+    /// An element as an i64 scalar of the graph.
+    pub(crate) fn scalar(&mut self, element: &Element) -> Result<ValueId> {
+        let (value, at) = match element {
+            Element::Known(dim) => return self.b.dim_scalar(dim, DType::I64),
+            Element::Computed(value, at) => (*value, *at),
+        };
+        let count = self.b.shape(value)?.elements();
+        let flat = self.b.reshape(value, [count])?;
+        let one = self.b.slice_axis(flat, 0, at, 1)?;
+        let scalar = self.b.reshape(one, Shape::scalar())?;
+        self.b.cast(scalar, DType::I64)
+    }
+
+    /// A new symbol whose value in a run is that of an i64 scalar, between 0 and `max`.
+    pub(crate) fn define(&mut self, what: &str, scalar: ValueId, max: Dim) -> Result<Dim> {
+        let name = self.node.output.iter().find(|n| !n.is_empty()).map_or("result", String::as_str);
+        let symbol = self.b.facts().fresh(&Symbol::new(format!("{name}.{what}")));
+        self.b.op1(Op::DefineSymbol(DefineSymbol { name: symbol.clone(), max }), &[scalar])?;
+        Ok(Dim::from(symbol))
+    }
+}
+
+/// Whether the elements of an input may be taken for known: integers, and few.
+pub(crate) fn decides(ty: &TensorType) -> bool {
+    let few = ty.shape.elements().as_const().is_none_or(|n| n <= MAX_KNOWN as i64);
+    ty.dtype.int_range().is_some() && few
+}
