@@ -1,6 +1,7 @@
 //! Run time: symbols get their values from the shapes of real inputs, and facts are checked.
 
-use super::expr::{Dim, Symbol};
+use super::Symbol;
+use super::expr::Dim;
 use super::facts::Facts;
 use crate::error::{Code, Error, Result};
 use std::collections::BTreeMap;

@@ -1,10 +1,11 @@
-//! The canonical form: polynomials over atoms, and the arithmetic that keeps them canonical.
+//! The canonical form: polynomials over atoms, and what keeps them canonical. `expr/` has the operators, and going through expressions.
 
-use crate::name::{is_bare_symbol, write_quoted};
+mod operators;
+mod walk;
+
+use super::Symbol;
 use std::cmp::Ordering;
-use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::ops::{Add, Mul, Neg, Sub};
 use std::sync::Arc;
 
 /// The most terms that a canonical expression may have.
@@ -14,35 +15,6 @@ const MAX_TERMS: usize = 96;
 const MAX_WEIGHT: usize = 1024;
 /// The deepest nesting of divisions, minima and maxima.
 const MAX_DEPTH: usize = 12;
-
-/// The name of a symbolic dimension.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Symbol(Arc<str>);
-
-impl Symbol {
-    /// A symbol of that name.
-    pub fn new(name: impl AsRef<str>) -> Symbol {
-        Symbol(Arc::from(name.as_ref()))
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-}
-
-/// As texts write it: in single quotes unless it may stand bare.
-impl fmt::Display for Symbol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if is_bare_symbol(&self.0) { f.write_str(&self.0) } else { write_quoted(f, &self.0, '\'') }
-    }
-}
-
-impl fmt::Debug for Symbol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// A dimension: a constant, or an expression over symbols in canonical form.
 ///
@@ -447,90 +419,6 @@ impl Dim {
             .max()
             .unwrap_or(0)
     }
-
-    /// Calls `visit` with every symbol, as often as it occurs.
-    pub fn visit_symbols<'a>(&'a self, visit: &mut impl FnMut(&'a Symbol)) {
-        for (atom, _) in self.terms().iter().flat_map(|t| &t.monomial) {
-            match atom {
-                Atom::Symbol(s) => visit(s),
-                Atom::FloorDiv(a, b) => {
-                    a.visit_symbols(visit);
-                    b.visit_symbols(visit);
-                }
-                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|d| d.visit_symbols(visit)),
-            }
-        }
-    }
-
-    /// Calls `visit` with what is divided and by what, for every quotient.
-    pub fn visit_quotients<'a>(&'a self, visit: &mut impl FnMut(&'a Dim, &'a Dim)) {
-        for (atom, _) in self.terms().iter().flat_map(|t| &t.monomial) {
-            match atom {
-                Atom::Symbol(_) => {}
-                Atom::FloorDiv(a, b) => {
-                    visit(a, b);
-                    a.visit_quotients(visit);
-                    b.visit_quotients(visit);
-                }
-                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|d| d.visit_quotients(visit)),
-            }
-        }
-    }
-
-    /// Whether the symbol occurs.
-    pub fn mentions(&self, symbol: &Symbol) -> bool {
-        let mut found = false;
-        self.visit_symbols(&mut |s| found |= s == symbol);
-        found
-    }
-
-    /// Replaces symbols by expressions; `replace` returns `None` for those that stay.
-    pub fn substitute(&self, replace: &impl Fn(&Symbol) -> Option<Dim>) -> Dim {
-        self.map_atoms(&|atom| match atom {
-            Atom::Symbol(s) => replace(s).unwrap_or_else(|| Dim::from(s.clone())),
-            Atom::FloorDiv(a, b) => a.substitute(replace).floor_div(&b.substitute(replace)),
-            Atom::Min(m) => Dim::extremum(m.iter().map(|d| d.substitute(replace)), Extremum::Min),
-            Atom::Max(m) => Dim::extremum(m.iter().map(|d| d.substitute(replace)), Extremum::Max),
-        })
-    }
-
-    /// Rebuilds the polynomial with every atom replaced by an expression.
-    pub(super) fn map_atoms(&self, map: &impl Fn(&Atom) -> Dim) -> Dim {
-        if self.terms().is_empty() {
-            return self.clone();
-        }
-        let mut sum = Dim::from(self.constant());
-        for t in self.terms() {
-            let mut product = Dim::from(t.coefficient);
-            for (atom, power) in &t.monomial {
-                let value = map(atom);
-                for _ in 0..*power {
-                    product = product * value.clone();
-                }
-            }
-            sum = sum + product;
-        }
-        sum
-    }
-
-    /// The value under an assignment of the symbols; `None` if a symbol is missing or the value does not fit.
-    pub fn eval(&self, value_of: &impl Fn(&Symbol) -> Option<i64>) -> Option<i64> {
-        if self.is_overflow() {
-            return None;
-        }
-        let mut sum = i128::from(self.constant());
-        for t in self.terms() {
-            let mut product = i128::from(t.coefficient);
-            for (atom, power) in &t.monomial {
-                let value = i128::from(atom.eval(value_of)?);
-                for _ in 0..*power {
-                    product = product.checked_mul(value)?;
-                }
-            }
-            sum = sum.checked_add(product)?;
-        }
-        i64::try_from(sum).ok()
-    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -547,22 +435,6 @@ impl Atom {
             Atom::Min(m) | Atom::Max(m) => m.iter().map(Dim::weight).fold(0, usize::saturating_add),
         }
     }
-
-    fn eval(&self, value_of: &impl Fn(&Symbol) -> Option<i64>) -> Option<i64> {
-        match self {
-            Atom::Symbol(s) => value_of(s),
-            Atom::FloorDiv(a, b) => {
-                let (a, b) = (a.eval(value_of)?, b.eval(value_of)?);
-                if b == 0 {
-                    return Some(0);
-                }
-                let quotient = a.checked_div(b)?;
-                Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
-            }
-            Atom::Min(m) => m.iter().map(|d| d.eval(value_of)).collect::<Option<Vec<_>>>()?.into_iter().min(),
-            Atom::Max(m) => m.iter().map(|d| d.eval(value_of)).collect::<Option<Vec<_>>>()?.into_iter().max(),
-        }
-    }
 }
 
 pub(super) fn gcd(a: i64, b: i64) -> i64 {
@@ -571,139 +443,4 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
         (a, b) = (b, a % b);
     }
     i64::try_from(a).unwrap_or(1)
-}
-
-impl From<i64> for Dim {
-    fn from(value: i64) -> Dim {
-        Dim(Repr::Const(value))
-    }
-}
-
-impl From<i32> for Dim {
-    fn from(value: i32) -> Dim {
-        Dim(Repr::Const(i64::from(value)))
-    }
-}
-
-impl From<usize> for Dim {
-    fn from(value: usize) -> Dim {
-        i64::try_from(value).map_or_else(|_| Dim::overflow(), Dim::from)
-    }
-}
-
-impl From<Symbol> for Dim {
-    fn from(symbol: Symbol) -> Dim {
-        Dim::atom(Atom::Symbol(symbol))
-    }
-}
-
-impl From<&Dim> for Dim {
-    fn from(dim: &Dim) -> Dim {
-        dim.clone()
-    }
-}
-
-impl<T: Into<Dim>> Add<T> for Dim {
-    type Output = Dim;
-
-    fn add(self, other: T) -> Dim {
-        let other = other.into();
-        if self.is_overflow() || other.is_overflow() {
-            return Dim::overflow();
-        }
-        let constant = self.constant().checked_add(other.constant());
-        if self.terms().is_empty() && other.terms().is_empty() {
-            return constant.map_or_else(Dim::overflow, Dim::from);
-        }
-        Dim::collect([self.terms(), other.terms()].concat(), constant)
-    }
-}
-
-impl Neg for Dim {
-    type Output = Dim;
-
-    fn neg(self) -> Dim {
-        self.scaled(-1)
-    }
-}
-
-impl<T: Into<Dim>> Sub<T> for Dim {
-    type Output = Dim;
-
-    fn sub(self, other: T) -> Dim {
-        self + -other.into()
-    }
-}
-
-impl<T: Into<Dim>> Mul<T> for Dim {
-    type Output = Dim;
-
-    fn mul(self, other: T) -> Dim {
-        let other = other.into();
-        if self.is_overflow() || other.is_overflow() {
-            return Dim::overflow();
-        }
-        if let Some(c) = other.as_const() {
-            return self.scaled(c);
-        }
-        if let Some(c) = self.as_const() {
-            return other.scaled(c);
-        }
-        if self.terms().len() * other.terms().len() > MAX_TERMS * 4 {
-            return Dim::overflow();
-        }
-        let mut terms = Vec::new();
-        for a in self.terms() {
-            for b in other.terms() {
-                let Some(coefficient) = a.coefficient.checked_mul(b.coefficient) else {
-                    return Dim::overflow();
-                };
-                let Some(monomial) = multiply(&a.monomial, &b.monomial) else { return Dim::overflow() };
-                terms.push(Term { monomial, coefficient });
-            }
-        }
-        let product = Dim::collect(terms, Some(0));
-        let (ca, cb) = (self.constant(), other.constant());
-        let constant = ca.checked_mul(cb).map_or_else(Dim::overflow, Dim::from);
-        let left = Dim::from_terms(self.terms().to_vec(), 0).scaled(cb);
-        let right = Dim::from_terms(other.terms().to_vec(), 0).scaled(ca);
-        product + left + right + constant
-    }
-}
-
-fn multiply(a: &Monomial, b: &Monomial) -> Option<Monomial> {
-    let mut product = a.clone();
-    for (atom, power) in b {
-        match product.binary_search_by(|(other, _)| other.cmp(atom)) {
-            Ok(i) => product[i].1 = product[i].1.checked_add(*power).filter(|p| *p <= 16)?,
-            Err(i) => product.insert(i, (atom.clone(), *power)),
-        }
-    }
-    Some(product)
-}
-
-impl std::iter::Sum for Dim {
-    fn sum<I: Iterator<Item = Dim>>(iter: I) -> Dim {
-        iter.fold(Dim::ZERO, |a, b| a + b)
-    }
-}
-
-impl std::iter::Product for Dim {
-    fn product<I: Iterator<Item = Dim>>(iter: I) -> Dim {
-        // Constants are gathered first: multiplying an expression by each of them would rebuild it each time.
-        let (mut constant, mut rest) = (Some(1i64), Dim::ONE);
-        for dim in iter {
-            match dim.as_const() {
-                Some(c) => constant = constant.and_then(|p| p.checked_mul(c)),
-                None => rest = rest * dim,
-            }
-        }
-        constant.map_or_else(Dim::overflow, |c| rest * c)
-    }
-}
-
-impl PartialEq<i64> for Dim {
-    fn eq(&self, other: &i64) -> bool {
-        self.is(*other)
-    }
 }

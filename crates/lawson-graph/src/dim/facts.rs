@@ -4,7 +4,8 @@
 //! that can be solved for a symbol become a substitution; the rest are kept as expressions known to be at least 0. What
 //! follows from all that is proven in `prove.rs`.
 
-use super::expr::{Atom, Dim, Symbol, Term, gcd};
+use super::Symbol;
+use super::expr::{Atom, Dim, Term, gcd};
 use super::sample::Points;
 use crate::error::{Code, Error, Result};
 use std::collections::BTreeMap;

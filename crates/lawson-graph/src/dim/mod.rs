@@ -13,10 +13,12 @@ mod expr;
 mod facts;
 mod prove;
 mod sample;
+mod symbol;
 mod text;
 
 pub use bind::Bindings;
-pub use expr::{Dim, Symbol};
+pub use expr::Dim;
 pub use facts::{Fact, Facts, Relation};
+pub use symbol::Symbol;
 pub use text::parse_dim;
 pub use text::{DimToken, DimTokens, parse_dim_tokens};

@@ -4,7 +4,8 @@
 //! so at once, where a search for a proof would go all the way to its limits. Points are found once for a set of facts;
 //! where none is found, nothing is refuted.
 
-use super::expr::{Dim, Symbol};
+use super::Symbol;
+use super::expr::Dim;
 use super::facts::{Facts, Known};
 use std::sync::OnceLock;
 

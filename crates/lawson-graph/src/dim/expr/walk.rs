@@ -1,0 +1,108 @@
+//! Going through expressions: what symbols and quotients they have, expressions in the place of symbols, values.
+
+use super::{Atom, Dim, Extremum};
+use crate::dim::Symbol;
+
+impl Dim {
+    /// Calls `visit` with every symbol, as often as it occurs.
+    pub fn visit_symbols<'a>(&'a self, visit: &mut impl FnMut(&'a Symbol)) {
+        for (atom, _) in self.terms().iter().flat_map(|t| &t.monomial) {
+            match atom {
+                Atom::Symbol(s) => visit(s),
+                Atom::FloorDiv(a, b) => {
+                    a.visit_symbols(visit);
+                    b.visit_symbols(visit);
+                }
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|d| d.visit_symbols(visit)),
+            }
+        }
+    }
+
+    /// Calls `visit` with what is divided and by what, for every quotient.
+    pub fn visit_quotients<'a>(&'a self, visit: &mut impl FnMut(&'a Dim, &'a Dim)) {
+        for (atom, _) in self.terms().iter().flat_map(|t| &t.monomial) {
+            match atom {
+                Atom::Symbol(_) => {}
+                Atom::FloorDiv(a, b) => {
+                    visit(a, b);
+                    a.visit_quotients(visit);
+                    b.visit_quotients(visit);
+                }
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|d| d.visit_quotients(visit)),
+            }
+        }
+    }
+
+    /// Whether the symbol occurs.
+    pub fn mentions(&self, symbol: &Symbol) -> bool {
+        let mut found = false;
+        self.visit_symbols(&mut |s| found |= s == symbol);
+        found
+    }
+
+    /// Replaces symbols by expressions; `replace` returns `None` for those that stay.
+    pub fn substitute(&self, replace: &impl Fn(&Symbol) -> Option<Dim>) -> Dim {
+        self.map_atoms(&|atom| match atom {
+            Atom::Symbol(s) => replace(s).unwrap_or_else(|| Dim::from(s.clone())),
+            Atom::FloorDiv(a, b) => a.substitute(replace).floor_div(&b.substitute(replace)),
+            Atom::Min(m) => Dim::extremum(m.iter().map(|d| d.substitute(replace)), Extremum::Min),
+            Atom::Max(m) => Dim::extremum(m.iter().map(|d| d.substitute(replace)), Extremum::Max),
+        })
+    }
+
+    /// Rebuilds the polynomial with every atom replaced by an expression.
+    pub(in crate::dim) fn map_atoms(&self, map: &impl Fn(&Atom) -> Dim) -> Dim {
+        if self.terms().is_empty() {
+            return self.clone();
+        }
+        let mut sum = Dim::from(self.constant());
+        for t in self.terms() {
+            let mut product = Dim::from(t.coefficient);
+            for (atom, power) in &t.monomial {
+                let value = map(atom);
+                for _ in 0..*power {
+                    product = product * value.clone();
+                }
+            }
+            sum = sum + product;
+        }
+        sum
+    }
+
+    /// The value under an assignment of the symbols; `None` if a symbol is missing or the value does not fit.
+    pub fn eval(&self, value_of: &impl Fn(&Symbol) -> Option<i64>) -> Option<i64> {
+        if self.is_overflow() {
+            return None;
+        }
+        let mut sum = i128::from(self.constant());
+        for t in self.terms() {
+            let mut product = i128::from(t.coefficient);
+            for (atom, power) in &t.monomial {
+                let value = i128::from(atom.eval(value_of)?);
+                for _ in 0..*power {
+                    product = product.checked_mul(value)?;
+                }
+            }
+            sum = sum.checked_add(product)?;
+        }
+        i64::try_from(sum).ok()
+    }
+}
+
+impl Atom {
+    fn eval(&self, value_of: &impl Fn(&Symbol) -> Option<i64>) -> Option<i64> {
+        match self {
+            Atom::Symbol(s) => value_of(s),
+            Atom::FloorDiv(a, b) => {
+                let (a, b) = (a.eval(value_of)?, b.eval(value_of)?);
+                if b == 0 {
+                    return Some(0);
+                }
+                let quotient = a.checked_div(b)?;
+                Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+            }
+            Atom::Min(m) => m.iter().map(|d| d.eval(value_of)).collect::<Option<Vec<_>>>()?.into_iter().min(),
+            Atom::Max(m) => m.iter().map(|d| d.eval(value_of)).collect::<Option<Vec<_>>>()?.into_iter().max(),
+        }
+    }
+}
