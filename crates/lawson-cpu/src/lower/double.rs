@@ -2,8 +2,9 @@
 
 use super::Lowering;
 use super::arithmetic::FusedSign;
-use super::forms::{self, float_forms};
-use super::math::Writer;
+use super::forms;
+use super::math::{Rounding, Writer};
+use super::operations::operations;
 use crate::asm::{FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::{Class, Op, Src, V};
 use lawson_graph::DType;
@@ -34,18 +35,6 @@ impl<'k> PlainDoubleWriter<'_, 'k> {
 }
 
 impl Writer<'_, '_> {
-    fn compared_double(&mut self, a: V, b: V, predicate: FloatPredicate) -> V {
-        let dst = self.l.fresh(Class::Mask);
-        let op = float_forms(DType::F64).compare;
-        self.l.emit(self.depth, Op::CmpFloat { op, dst, a, b: Src::Reg(b), predicate });
-        dst
-    }
-
-    /// Rounds: to the nearest (0) or towards zero (3).
-    fn rounded_double(&mut self, a: V, how: u8) -> V {
-        self.op2_imm(float_forms(DType::F64).round, a, how | 8)
-    }
-
     /// The entry of a table at the low four bits of each lane.
     fn lookup_double(&mut self, index: V, table: &[f64; TABLE]) -> V {
         let part = |from: usize, len: usize| {
@@ -81,34 +70,10 @@ impl Writer<'_, '_> {
     }
 }
 
-macro_rules! operations {
-    ($($name:ident = $form:expr;)*) => {
-        $(fn $name(&mut self, a: V, b: V) -> V {
-            self.w().op3($form, a, b)
-        })*
-    };
-}
-
 /// What all expansions need.
 macro_rules! required {
     () => {
-        type F = V;
-        type I = V;
-        type B = V;
-
-        operations! {
-            add = float_forms(DType::F64).add;
-            sub = float_forms(DType::F64).sub;
-            mul = float_forms(DType::F64).mul;
-            div = float_forms(DType::F64).div;
-            min = float_forms(DType::F64).min;
-            max = float_forms(DType::F64).max;
-            i_add = forms::bits(true).add;
-            i_sub = forms::bits(true).sub;
-            i_and = forms::bits(true).and;
-            i_or = forms::bits(true).or;
-            i_xor = forms::bits(true).xor;
-        }
+        operations!(DType::F64);
 
         fn f(&mut self, c: f64) -> V {
             self.l.bits64(c.to_bits())
@@ -116,69 +81,11 @@ macro_rules! required {
         fn i(&mut self, c: i64) -> V {
             self.l.bits64(c as u64)
         }
-        fn fma(&mut self, a: V, b: V, c: V) -> V {
-            self.w().fused_product(DType::F64, FusedSign::Add, a, b, c)
-        }
-        fn fms(&mut self, a: V, b: V, c: V) -> V {
-            self.w().fused_product(DType::F64, FusedSign::Sub, a, b, c)
-        }
-        fn fnma(&mut self, a: V, b: V, c: V) -> V {
-            self.w().fused_product(DType::F64, FusedSign::NegativeAdd, a, b, c)
-        }
-        fn sqrt(&mut self, a: V) -> V {
-            self.w().op2(Vec2::Sqrtpd, a)
-        }
-        fn round_even(&mut self, a: V) -> V {
-            self.w().rounded_double(a, 0)
-        }
         fn trunc(&mut self, a: V) -> V {
-            self.w().rounded_double(a, 3)
-        }
-        fn lt(&mut self, a: V, b: V) -> V {
-            self.w().compared_double(a, b, FloatPredicate::LtOq)
-        }
-        fn le(&mut self, a: V, b: V) -> V {
-            self.w().compared_double(a, b, FloatPredicate::LeOq)
-        }
-        fn eq(&mut self, a: V, b: V) -> V {
-            self.w().compared_double(a, b, FloatPredicate::EqOq)
-        }
-        fn is_nan(&mut self, a: V) -> V {
-            self.w().compared_double(a, a, FloatPredicate::UnordQ)
-        }
-        fn select(&mut self, c: V, a: V, b: V) -> V {
-            self.w().blend(c, a, b)
-        }
-        fn i_shl(&mut self, a: V, by: u32) -> V {
-            self.w().shift(forms::bits(true).shift[0], a, by)
-        }
-        fn i_shr(&mut self, a: V, by: u32) -> V {
-            self.w().shift(forms::bits(true).shift[2], a, by)
+            self.w().rounded(DType::F64, a, Rounding::TowardsZero)
         }
         fn i_eq(&mut self, a: V, b: V) -> V {
             self.w().cmp_long(a, b, IntPredicate::Eq)
-        }
-        fn bits(&mut self, a: V) -> V {
-            a
-        }
-        fn of_bits(&mut self, a: V) -> V {
-            a
-        }
-        fn and(&mut self, a: V, b: V) -> V {
-            self.w().mask2(MaskOp::And, a, b)
-        }
-        fn or(&mut self, a: V, b: V) -> V {
-            self.w().mask2(MaskOp::Or, a, b)
-        }
-        fn not(&mut self, a: V) -> V {
-            let dst = self.l.fresh(Class::Mask);
-            self.l.emit(self.depth, Op::MaskNot { dst, src: a });
-            dst
-        }
-        fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
-            let open = self.w().open_rare(common);
-            let value = rare(self);
-            self.w().close_rare(open, condition, common, value)
         }
         fn lookup(&mut self, index: V, table: &[f64; TABLE]) -> V {
             self.w().lookup_double(index, table)

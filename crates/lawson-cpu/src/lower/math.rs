@@ -9,7 +9,7 @@ use super::double::{DoubleWriter, PlainDoubleWriter};
 use super::forms::{computed, float_forms};
 use super::single::PlainWriter;
 use crate::asm::{
-    CmpFloat, CmpInt, FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
+    CmpInt, FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm, VecShift,
 };
 use crate::code::{Class, Item, Op, Src, V};
 use crate::error::{Result, Unsupported};
@@ -22,6 +22,13 @@ use lawson_kernel::math::{self, Arithmetic, Function};
 pub(super) struct Writer<'l, 'k> {
     pub(super) l: &'l mut Lowering<'k>,
     pub(super) depth: usize,
+}
+
+/// How a float becomes whole, as the instruction numbers it.
+#[derive(Clone, Copy)]
+pub(super) enum Rounding {
+    Nearest = 0,
+    TowardsZero = 3,
 }
 
 impl<'k> Lowering<'k> {
@@ -134,9 +141,18 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn cmp(&mut self, a: V, b: V, predicate: FloatPredicate) -> V {
+        self.compared(DType::F32, a, b, predicate)
+    }
+
+    pub(super) fn compared(&mut self, dtype: DType, a: V, b: V, predicate: FloatPredicate) -> V {
         let dst = self.l.fresh(Class::Mask);
-        self.l.emit(self.depth, Op::CmpFloat { op: CmpFloat::Cmpps, dst, a, b: Src::Reg(b), predicate });
+        let op = float_forms(dtype).compare;
+        self.l.emit(self.depth, Op::CmpFloat { op, dst, a, b: Src::Reg(b), predicate });
         dst
+    }
+
+    pub(super) fn rounded(&mut self, dtype: DType, a: V, how: Rounding) -> V {
+        self.op2_imm(float_forms(dtype).round, a, how as u8 | 8)
     }
 
     pub(super) fn cmp_int(&mut self, a: V, b: V, predicate: IntPredicate) -> V {

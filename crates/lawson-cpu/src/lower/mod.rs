@@ -31,6 +31,7 @@ mod limits;
 mod math;
 mod memory;
 mod nan;
+mod operations;
 mod registers;
 mod remainder;
 mod scalar;

@@ -4,7 +4,9 @@
 
 use super::Lowering;
 use super::arithmetic::FusedSign;
-use super::math::Writer;
+use super::forms;
+use super::math::{Rounding, Writer};
+use super::operations::operations;
 use crate::asm::{FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::{Class, Op, Src, V};
 use lawson_graph::DType;
@@ -27,6 +29,14 @@ impl<'k> Writer<'_, 'k> {
         Writer { l: self.l, depth: self.depth }
     }
 
+    /// `a·b` to what a float of the size of `magic` has as its last bit, and the bits that hold it.
+    fn nearest_by(&mut self, magic: f32, a: V, b: V) -> (V, V) {
+        let magic = self.l.bits(magic.to_bits());
+        let held = self.fused_product(DType::F32, FusedSign::Add, a, b, magic);
+        let whole = self.op3(Vec3::Subps, held, magic);
+        (whole, held)
+    }
+
     /// The entry of a table at the low four bits of each lane.
     fn lookup_single(&mut self, index: V, table: &[f32; TABLE]) -> V {
         let part = |from: usize, len: usize| std::array::from_fn(|n| table[from + n % len].to_bits());
@@ -47,39 +57,13 @@ impl<'k> Writer<'_, 'k> {
 /// What all expansions need.
 macro_rules! required {
     () => {
-        type F = V;
-        type I = V;
-        type B = V;
+        operations!(DType::F32);
 
         fn f(&mut self, c: f32) -> V {
             self.l.bits(c.to_bits())
         }
         fn i(&mut self, c: i32) -> V {
             self.l.bits(c as u32)
-        }
-        fn add(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Addps, a, b)
-        }
-        fn sub(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Subps, a, b)
-        }
-        fn mul(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Mulps, a, b)
-        }
-        fn div(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Divps, a, b)
-        }
-        fn fma(&mut self, a: V, b: V, c: V) -> V {
-            self.w().fused_product(DType::F32, FusedSign::Add, a, b, c)
-        }
-        fn fms(&mut self, a: V, b: V, c: V) -> V {
-            self.w().fused_product(DType::F32, FusedSign::Sub, a, b, c)
-        }
-        fn fnma(&mut self, a: V, b: V, c: V) -> V {
-            self.w().fused_product(DType::F32, FusedSign::NegativeAdd, a, b, c)
-        }
-        fn sqrt(&mut self, a: V) -> V {
-            self.w().op2(Vec2::Sqrtps, a)
         }
         fn neg(&mut self, a: V) -> V {
             let sign = self.l.bits(0x8000_0000);
@@ -88,51 +72,6 @@ macro_rules! required {
         fn abs(&mut self, a: V) -> V {
             let rest = self.l.bits(0x7FFF_FFFF);
             self.w().op3(Vec3::Pandd, a, rest)
-        }
-        fn min(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Minps, a, b)
-        }
-        fn max(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Maxps, a, b)
-        }
-        fn round_even(&mut self, a: V) -> V {
-            self.w().op2_imm(Vec2Imm::Rndscaleps, a, 8)
-        }
-        fn lt(&mut self, a: V, b: V) -> V {
-            self.w().cmp(a, b, FloatPredicate::LtOq)
-        }
-        fn le(&mut self, a: V, b: V) -> V {
-            self.w().cmp(a, b, FloatPredicate::LeOq)
-        }
-        fn eq(&mut self, a: V, b: V) -> V {
-            self.w().cmp(a, b, FloatPredicate::EqOq)
-        }
-        fn is_nan(&mut self, a: V) -> V {
-            self.w().cmp(a, a, FloatPredicate::UnordQ)
-        }
-        fn select(&mut self, c: V, a: V, b: V) -> V {
-            self.w().blend(c, a, b)
-        }
-        fn i_add(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Paddd, a, b)
-        }
-        fn i_sub(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Psubd, a, b)
-        }
-        fn i_and(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Pandd, a, b)
-        }
-        fn i_or(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Pord, a, b)
-        }
-        fn i_xor(&mut self, a: V, b: V) -> V {
-            self.w().op3(Vec3::Pxord, a, b)
-        }
-        fn i_shl(&mut self, a: V, by: u32) -> V {
-            self.w().shift(VecShift::Pslld, a, by)
-        }
-        fn i_shr(&mut self, a: V, by: u32) -> V {
-            self.w().shift(VecShift::Psrld, a, by)
         }
         fn i_sar(&mut self, a: V, by: u32) -> V {
             self.w().shift(VecShift::Psrad, a, by)
@@ -152,39 +91,11 @@ macro_rules! required {
         fn to_float(&mut self, a: V) -> V {
             self.w().op2(Vec2::Cvtdq2ps, a)
         }
-        fn bits(&mut self, a: V) -> V {
-            a
-        }
-        fn of_bits(&mut self, a: V) -> V {
-            a
-        }
-        fn and(&mut self, a: V, b: V) -> V {
-            self.w().mask2(MaskOp::And, a, b)
-        }
-        fn or(&mut self, a: V, b: V) -> V {
-            self.w().mask2(MaskOp::Or, a, b)
-        }
-        fn not(&mut self, a: V) -> V {
-            let dst = self.l.fresh(Class::Mask);
-            self.l.emit(self.depth, Op::MaskNot { dst, src: a });
-            dst
-        }
         fn nearest(&mut self, a: V, b: V) -> (V, V) {
-            let magic = self.l.bits(12_582_912f32.to_bits());
-            let held = self.fma(a, b, magic);
-            let whole = self.w().op3(Vec3::Subps, held, magic);
-            (whole, held)
+            self.w().nearest_by(12_582_912.0, a, b)
         }
         fn nearest_sixteenth(&mut self, a: V, b: V) -> (V, V) {
-            let magic = self.l.bits(786_432f32.to_bits());
-            let held = self.fma(a, b, magic);
-            let whole = self.w().op3(Vec3::Subps, held, magic);
-            (whole, held)
-        }
-        fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
-            let open = self.w().open_rare(common);
-            let value = rare(self);
-            self.w().close_rare(open, condition, common, value)
+            self.w().nearest_by(786_432.0, a, b)
         }
         fn lookup(&mut self, index: V, table: &[f32; TABLE]) -> V {
             self.w().lookup_single(index, table)
