@@ -399,7 +399,7 @@ fn kind_name(kind: i32) -> &'static str {
 }
 
 /// The inputs of the graph that a value is computed from.
-pub(crate) fn sources(b: &Builder<'_>, value: ValueId) -> Vec<String> {
+fn sources(b: &Builder<'_>, value: ValueId) -> Vec<String> {
     let (mut open, mut seen, mut found) = (vec![value], HashSet::new(), Vec::new());
     while let Some(v) = open.pop() {
         if !seen.insert(v) {

@@ -8,9 +8,10 @@
 //! inputs then knows it, and is the better for it.
 
 use crate::item::{Item, MAX_KNOWN};
-use crate::node::{NodeCx, sources};
+use crate::node::NodeCx;
 use lawson_graph::op::DefineSymbol;
 use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Symbol, TensorType, ValueId};
+use std::collections::HashSet;
 
 /// The most sizes of one operand.
 const MAX_SIZES: i64 = 64;
@@ -28,39 +29,51 @@ pub(crate) enum Element {
 }
 
 /// Where an element of a value comes from.
-fn origin(b: &Builder<'_>, value: ValueId, at: i64) -> Element {
-    let computed = Element::Computed(value, at);
-    let Some(node) = b.defining(value) else { return computed };
-    let known = |dim: Option<Dim>| dim.map_or(computed.clone(), Element::Known);
-    match (&node.op, node.inputs.as_slice()) {
-        (Op::Constant(t), _) => {
-            let element = usize::try_from(at).ok().filter(|i| *i < t.len()).map(|i| t.int_at(i));
-            known(element.and_then(|e| i64::try_from(e).ok()).map(Dim::from))
-        }
-        (Op::Dims(p), _) => known(usize::try_from(at).ok().and_then(|i| p.dims.get(i)).cloned()),
-        (Op::Reshape(_), [x]) => origin(b, *x, at),
-        (Op::Cast(_), [x]) if b.dtype(*x).is_ok_and(|d| matches!(d, DType::I32 | DType::I64)) => {
-            origin(b, *x, at)
-        }
-        (Op::Concat(_), parts) if b.shape(value).is_ok_and(|s| s.rank() == 1) => {
-            let mut left = at;
-            for part in parts {
-                let Some(size) = b.shape(*part).ok().and_then(|s| s[0].as_const()) else { return computed };
-                if left < size {
-                    return origin(b, *part, left);
-                }
-                left -= size;
+fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
+    loop {
+        let Some(node) = b.defining(value) else { return Element::Computed(value, at) };
+        let index = usize::try_from(at).unwrap_or(usize::MAX);
+        let known = match (&node.op, node.inputs.as_slice()) {
+            (Op::Constant(t), _) if index < t.len() => i64::try_from(t.int_at(index)).ok().map(Dim::from),
+            (Op::Dims(p), _) => p.dims.get(index).cloned(),
+            (Op::Reshape(_), [x]) => {
+                value = *x;
+                continue;
             }
-            computed
-        }
-        _ => computed,
+            (Op::Cast(_), [x]) if b.dtype(*x).is_ok_and(|d| matches!(d, DType::I32 | DType::I64)) => {
+                value = *x;
+                continue;
+            }
+            (Op::Concat(_), parts) if b.shape(value).is_ok_and(|s| s.rank() == 1) => {
+                if let Some((part, left)) = part_of(b, parts, at) {
+                    (value, at) = (part, left);
+                    continue;
+                }
+                None
+            }
+            _ => None,
+        };
+        return known.map_or(Element::Computed(value, at), Element::Known);
     }
+}
+
+/// Which of these vectors, one after another, an element lies in, and where.
+fn part_of(b: &Builder<'_>, parts: &[ValueId], at: i64) -> Option<(ValueId, i64)> {
+    let mut left = at;
+    for part in parts {
+        let size = b.shape(*part).ok()?[0].as_const()?;
+        if left < size {
+            return Some((*part, left));
+        }
+        left -= size;
+    }
+    None
 }
 
 impl NodeCx<'_, '_> {
     /// The integers of operand `i`, some of which may be computed when the model runs. An error if they are not integers, if it is not known how
     /// many there are, or if the elements of an input would tell them.
-    pub(crate) fn elements_of(&self, i: usize, what: &str) -> Result<Vec<Element>> {
+    pub(crate) fn elements_of(&mut self, i: usize, what: &str) -> Result<Vec<Element>> {
         let item = self.item(i)?;
         if let Some(known) = item.dims() {
             return Ok(known.dims.into_iter().map(Element::Known).collect());
@@ -76,9 +89,23 @@ impl NodeCx<'_, '_> {
     }
 
     /// Whether the elements of a small input of the model decide on a value.
-    fn asks(&self, value: ValueId) -> bool {
+    fn asks(&mut self, value: ValueId) -> bool {
         let deciding = &self.model.shared.deciding;
-        sources(self.b, value).iter().any(|name| deciding.contains(name))
+        let (mut open, mut seen) = (vec![value], HashSet::new());
+        while let Some(v) = open.pop() {
+            if self.scope.is_free(v) || !seen.insert(v) {
+                continue;
+            }
+            match self.b.defining(v) {
+                Some(node) => open.extend(&node.inputs),
+                None if self.b.value(v).name.as_ref().is_some_and(|n| deciding.contains(&**n)) => {
+                    return true;
+                }
+                None => {}
+            }
+        }
+        self.scope.remember_free(seen);
+        false
     }
 
     /// Operand `i` as sizes; those that are computed become symbols.

@@ -6,7 +6,7 @@
 use crate::item::Item;
 use crate::same::Key;
 use lawson_graph::{Builder, Code, Dim, Error, Result, ValueId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Names with what they stand for.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct Scope<'a> {
     computed: HashMap<Key, Vec<Item>>,
     /// Symbols for elements of values that are sizes.
     sizes: HashMap<(ValueId, i64), Dim>,
+    /// Values that no input decides on.
+    free: HashSet<ValueId>,
 }
 
 /// How a scope sees the one around it.
@@ -72,6 +74,16 @@ impl<'a> Scope<'a> {
     /// Remembers the symbol of an element.
     pub(crate) fn remember_size(&mut self, value: ValueId, at: i64, size: Dim) {
         self.sizes.insert((value, at), size);
+    }
+
+    /// Whether it was found that no input decides on a value.
+    pub(crate) fn is_free(&self, value: ValueId) -> bool {
+        self.free.contains(&value)
+    }
+
+    /// Remembers that.
+    pub(crate) fn remember_free(&mut self, values: HashSet<ValueId>) {
+        self.free.extend(values);
     }
 
     /// What a name stands for here.

@@ -10,6 +10,9 @@ use lawson_graph::op::HostCall;
 use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Type, ValueId};
 use std::collections::HashSet;
 
+/// The most nodes that lead from a state to the concat.
+const MAX_BETWEEN: usize = 8;
+
 /// A carried value that only grows.
 #[derive(Clone, Debug)]
 pub(super) struct Growth {
@@ -68,7 +71,7 @@ fn growing(body: &GraphProto, carried: usize, dtype: DType) -> Option<Found> {
     let result = body.output.get(carried + 1)?.name.as_deref()?;
     // From the state on, through what changes nothing, to the concat.
     let (mut name, mut nodes) = (state, Vec::new());
-    loop {
+    for _ in 0..MAX_BETWEEN {
         let mut users = body.node.iter().enumerate().filter(|(_, n)| uses(n, name) > 0);
         let (at, node) = users.next()?;
         if users.next().is_some()
@@ -82,7 +85,11 @@ fn growing(body: &GraphProto, carried: usize, dtype: DType) -> Option<Found> {
         match node.op_type.as_deref()? {
             "Identity" => {}
             "Cast" if attribute("to").and_then(dtype_of) == Some(dtype) => {}
-            "Concat" if node.input.len() == 2 && node.input[0] == name && node.output[0] == result => {
+            "Concat"
+                if node.input.len() == 2
+                    && node.input[0] == name
+                    && node.output.first().is_some_and(|o| o == result) =>
+            {
                 let elsewhere = body.node.iter().any(|n| uses(n, result) > 0);
                 let outputs = body.output.iter().filter(|o| o.name.as_deref() == Some(result)).count();
                 if elsewhere || outputs > 1 {
@@ -95,6 +102,7 @@ fn growing(body: &GraphProto, carried: usize, dtype: DType) -> Option<Found> {
         }
         name = node.output.first()?;
     }
+    None
 }
 
 fn dtype_of(attribute: &AttributeProto) -> Option<DType> {

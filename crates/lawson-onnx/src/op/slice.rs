@@ -49,21 +49,31 @@ fn extent(facts: &Facts, dim: &Dim, start: &Dim, end: &Dim, step: i64) -> Option
     Some((start, size))
 }
 
-fn build(
-    cx: &mut NodeCx<'_, '_>,
-    starts: &[Dim],
-    ends: &[Dim],
-    axes: &[i64],
-    steps: &[i64],
-) -> Result<Vec<Item>> {
+/// A slice as a model writes it.
+struct Written<T> {
+    starts: Vec<T>,
+    ends: Vec<T>,
+    axes: Vec<i64>,
+    steps: Vec<i64>,
+}
+
+impl<T> Written<T> {
+    /// The axes counted from 0, of a tensor of so many dimensions. An error unless there is as much of everything.
+    fn axes(&self, cx: &NodeCx<'_, '_>, rank: usize) -> Result<Vec<usize>> {
+        if [self.ends.len(), self.axes.len(), self.steps.len()] != [self.starts.len(); 3] {
+            return Err(cx.wrong("the starts, ends, axes and steps of a slice differ in number"));
+        }
+        cx.axes(&self.axes, rank)
+    }
+}
+
+fn build(cx: &mut NodeCx<'_, '_>, written: &Written<Dim>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
     let shape = cx.b.shape(x)?;
-    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
-        return Err(cx.wrong("the starts, ends, axes and steps of a slice differ in number"));
-    }
+    let Written { starts, ends, steps, .. } = written;
     let mut slice =
         Slice { start: vec![Dim::ZERO; shape.rank()], size: shape.to_vec(), step: vec![1; shape.rank()] };
-    for (i, axis) in cx.axes(axes, shape.rank())?.into_iter().enumerate() {
+    for (i, axis) in written.axes(cx, shape.rank())?.into_iter().enumerate() {
         if steps[i] == 0 {
             return Err(cx.wrong("a step of a slice is 0"));
         }
@@ -87,7 +97,7 @@ pub(super) fn slice_attributes(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (starts, ends) = (dims(cx.ints("starts")?), dims(cx.ints("ends")?));
     let axes = cx.ints("axes")?.map_or_else(|| (0..starts.len() as i64).collect(), <[i64]>::to_vec);
     let steps = vec![1; starts.len()];
-    build(cx, &starts, &ends, &axes, &steps)
+    build(cx, &Written { starts, ends, axes, steps })
 }
 
 pub(super) fn slice(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -96,8 +106,8 @@ pub(super) fn slice(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let steps = if cx.has(4) { cx.ints_of(4, "steps")? } else { vec![1; starts.len()] };
     let known = |all: &[Element]| all.iter().map(known).collect::<Option<Vec<Dim>>>();
     match (known(&starts), known(&ends)) {
-        (Some(starts), Some(ends)) => build(cx, &starts, &ends, &axes, &steps),
-        _ => computed(cx, &starts, &ends, &axes, &steps),
+        (Some(starts), Some(ends)) => build(cx, &Written { starts, ends, axes, steps }),
+        _ => computed(cx, &Written { starts, ends, axes, steps }),
     }
 }
 
@@ -110,24 +120,16 @@ fn known(element: &Element) -> Option<Dim> {
 
 /// A slice some of whose bounds are computed when the model runs: what is left of the clamped bounds becomes a size, and the window of that
 /// size is taken where the start says.
-fn computed(
-    cx: &mut NodeCx<'_, '_>,
-    starts: &[Element],
-    ends: &[Element],
-    axes: &[i64],
-    steps: &[i64],
-) -> Result<Vec<Item>> {
+fn computed(cx: &mut NodeCx<'_, '_>, written: &Written<Element>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
     let shape = cx.b.shape(x)?;
-    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
-        return Err(cx.wrong("the starts, ends, axes and steps of a slice differ in number"));
-    }
-    if steps.iter().any(|s| *s != 1) {
+    let axes = written.axes(cx, shape.rank())?;
+    if written.steps.iter().any(|s| *s != 1) {
         return Err(cx.unsupported("a slice with steps whose bounds are computed when the model runs"));
     }
     let zero = cx.b.scalar(DType::I64, 0.0)?;
     let (mut first, mut size) = (vec![zero; shape.rank()], shape.to_vec());
-    for ((axis, start), end) in cx.axes(axes, shape.rank())?.into_iter().zip(starts).zip(ends) {
+    for ((axis, start), end) in axes.into_iter().zip(&written.starts).zip(&written.ends) {
         let top = cx.b.dim_scalar(&shape[axis], DType::I64)?;
         let mut bound = |element: &Element| -> Result<ValueId> {
             let given = cx.scalar(element)?;

@@ -154,3 +154,16 @@ fn a_row_that_does_not_fit_ends_the_run_with_an_error() {
     let error = eval_hosted(&g, &[x, host(&[2], &[3f32, 7.0])]).unwrap_err();
     assert!(error.to_string().contains("onnx.Fits"), "{error}");
 }
+
+#[test]
+fn a_size_is_followed_through_any_number_of_nodes() {
+    let mut nodes = vec![node("Cast", "n", "s0").int("to", 7)];
+    for i in 0..20_000 {
+        let to = if i % 2 == 0 { "flat" } else { "row" };
+        nodes.push(node("Reshape", &format!("s{i} {to}"), &format!("s{}", i + 1)));
+    }
+    nodes.push(node("ConstantOfShape", "s20000", "y"));
+    let constants = [("flat", host(&[2], &[1i64, 1])), ("row", host(&[1], &[1i64]))];
+    let g = import_graph(graph(vec![input("n", DType::F32, &["1"])], &constants, nodes, "y")).unwrap();
+    assert_eq!(eval(&g, &[host(&[1], &[3f32])])[0].sizes(), [3]);
+}
