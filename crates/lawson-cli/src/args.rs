@@ -357,6 +357,25 @@ impl Isa {
     }
 }
 
+/// Which operators may share a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fusion {
+    /// Those that are predicted to take less time together.
+    Predicted,
+    /// None: each operator has kernels of its own, and the standard passes, which rewrite across operators, do not run.
+    Separate,
+}
+
+impl Fusion {
+    /// As the library names it.
+    pub fn to_lawson(self) -> lawson::Fusion {
+        match self {
+            Fusion::Predicted => lawson::Fusion::Predicted,
+            Fusion::Separate => lawson::Fusion::Separate,
+        }
+    }
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -394,6 +413,9 @@ pub struct RunArgs {
     /// How the CPU target runs kernels [default: the best that this machine has].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,
+    /// Which operators may share a kernel.
+    #[arg(long, value_enum, default_value_t = Fusion::Predicted, value_name = "FUSION")]
+    pub fusion: Fusion,
     /// Run so many times; outputs become inputs of the next run, where the signature says so or types agree by position.
     #[arg(long, value_name = "COUNT", conflicts_with = "exact")]
     pub repeat: Option<u64>,
@@ -517,6 +539,9 @@ pub struct BenchArgs {
     /// How the CPU target runs kernels [default: the best that this machine has].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,
+    /// Which operators may share a kernel.
+    #[arg(long, value_enum, default_value_t = Fusion::Predicted, value_name = "FUSION")]
+    pub fusion: Fusion,
     /// Time each kernel in its place too, and put what the cost model predicts beside it.
     #[arg(long)]
     pub kernels: bool,

@@ -57,6 +57,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     let options = CompileOptions {
         target: args.target.to_lawson(),
         passes: passes(&args.passes)?,
+        fusion: args.fusion.to_lawson(),
         team: teams.first().cloned(),
         isa: args.isa.map(Isa::to_cpu),
         device: device::open(args.target, &args.device)?,

@@ -5,7 +5,7 @@ use lawson::cpu::Isa;
 use lawson::graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson::graph::{Graph, interp};
 use lawson::kernel::Operators;
-use lawson::{CompileOptions, DType, Passes, Program, Result, Target, Team, Value};
+use lawson::{CompileOptions, DType, Fusion, Passes, Program, Result, Target, Team, Value};
 
 /// A graph of a seed, inputs for it, and what the oracle says of them, unless that refuses them.
 fn case(seed: u64) -> Option<(Graph, Vec<Value>, Vec<interp::Bounded>)> {
@@ -18,10 +18,17 @@ fn case(seed: u64) -> Option<(Graph, Vec<Value>, Vec<interp::Bounded>)> {
     Some((graph, inputs, oracle))
 }
 
-fn run(graph: &Graph, inputs: &[Value], threads: usize, isa: Isa) -> Result<(Vec<Value>, Operators)> {
+fn run(
+    graph: &Graph,
+    inputs: &[Value],
+    threads: usize,
+    isa: Isa,
+    fusion: Fusion,
+) -> Result<(Vec<Value>, Operators)> {
     let options = CompileOptions {
         target: Target::Cpu,
         passes: Passes::None,
+        fusion,
         team: Some(Team::new(threads).unwrap()),
         isa: Some(isa),
         ..CompileOptions::default()
@@ -42,7 +49,7 @@ fn has_tiny(graph: &Graph) -> bool {
     })
 }
 
-fn check(isa: Isa, count: u64, threads: &[usize]) -> Operators {
+fn check(isa: Isa, fusion: Fusion, count: u64, threads: &[usize]) -> Operators {
     let mut all = Operators::default();
     let mut failures = Vec::new();
     let from = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
@@ -51,7 +58,7 @@ fn check(isa: Isa, count: u64, threads: &[usize]) -> Operators {
         let Some((graph, inputs, oracle)) = case(seed) else { continue };
         let mut first: Option<Vec<Value>> = None;
         for threads in threads {
-            let (results, operators) = match run(&graph, &inputs, *threads, isa) {
+            let (results, operators) = match run(&graph, &inputs, *threads, isa, fusion) {
                 Ok(done) => done,
                 Err(e) => {
                     failures.push(format!("seed {seed}: {e}\n{graph}"));
@@ -88,7 +95,7 @@ fn no_graph_is_refused() {
     if !there() {
         return;
     }
-    let Operators { machine_code, interpreter, .. } = check(Isa::Avx512, 250, &[1, 2, 3]);
+    let Operators { machine_code, interpreter, .. } = check(Isa::Avx512, Fusion::Predicted, 250, &[1, 2, 3]);
     assert!(machine_code > 100 && interpreter > 100);
 }
 
@@ -97,12 +104,22 @@ fn no_graph_is_refused_without_avx512() {
     if Isa::Avx2.missing().is_some() {
         return;
     }
-    let Operators { machine_code, interpreter, .. } = check(Isa::Avx2, 250, &[1, 3]);
+    let Operators { machine_code, interpreter, .. } = check(Isa::Avx2, Fusion::Predicted, 250, &[1, 3]);
+    assert!(machine_code > 100 && interpreter > 100);
+}
+
+#[test]
+fn no_graph_is_refused_with_operators_apart() {
+    if !there() {
+        return;
+    }
+    let Operators { machine_code, interpreter, .. } = check(Isa::best(), Fusion::Separate, 150, &[2]);
     assert!(machine_code > 100 && interpreter > 100);
 }
 
 #[test]
 fn the_portable_evaluator_runs_every_kernel() {
-    let Operators { machine_code, evaluator, interpreter } = check(Isa::Portable, 120, &[2]);
+    let Operators { machine_code, evaluator, interpreter } =
+        check(Isa::Portable, Fusion::Predicted, 120, &[2]);
     assert!(machine_code == 0 && evaluator > 100 && interpreter > 100);
 }
