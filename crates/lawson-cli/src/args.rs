@@ -1,5 +1,9 @@
 //! The arguments of the command and its sub-commands, with their help.
 
+mod bench;
+
+pub use bench::{BenchArgs, Mode};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -102,12 +106,9 @@ Large constants go to a .safetensors file beside it.")]
 The measurement is kept in lawson/machine.json of $XDG_CACHE_HOME, or of ~/.cache, by the model of the processor. Predicted
 times come from it; schedules do not depend on it.")]
     Machine(MachineArgs),
-    /// Time a graph: compiling by stage, runs, memory, and each kernel beside its predicted time.
-    #[command(after_help = "Examples:
-  lawson bench model.onnx --input random
-  lawson bench model.onnx --input random --threads 1,2 --seconds 5
-  lawson bench model.law --input x=x.npy --kernels --threads 1
-  lawson bench model.law --input random --bind N=8 --json | jq .runs[0].median_ms")]
+    /// Time a graph: compiling by stage, runs, memory, and each kernel beside its predicted time; or, without a file, random lists of operators in
+    /// every mode on every device.
+    #[command(after_help = bench::EXAMPLES)]
     Bench(BenchArgs),
     /// Check a target with random graphs, and shrink what fails.
     #[command(after_help = "Examples:
@@ -253,22 +254,22 @@ pub struct CheckArgs {
 pub struct InputArgs {
     /// NAME=FILE, NAME=random, NAME=zeros; FILE.npz for several; FILE for the only one; random or zeros for
     /// all that are left. A FILE is .npy, .pb (a value of ONNX test data), or an image (.png, .jpg, .bmp, .ppm).
-    #[arg(short, long = "input", value_name = "INPUT")]
+    #[arg(short, long = "input", value_name = "INPUT", requires = "file")]
     pub inputs: Vec<String>,
     #[command(flatten)]
     pub image: ImageArgs,
-    /// The seed of random inputs, and of the sizes that nothing else determines.
+    /// The seed of random inputs and lists, and of the sizes that nothing else determines.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Give a symbol a value.
-    #[arg(long, visible_alias = "dim", value_name = "NAME=NUMBER")]
+    #[arg(long, visible_alias = "dim", value_name = "NAME=NUMBER", requires = "file")]
     pub bind: Vec<Bind>,
     /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", requires = "file")]
     pub max_steps: Option<u64>,
     /// How many bytes of values may be alive at once, and inputs be made of; on the reference target a float takes 8 and an integer 16 [default: 2147483648 there; on
     /// the CPU target what the system has left].
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", requires = "file")]
     pub max_bytes: Option<u64>,
 }
 
@@ -276,13 +277,13 @@ pub struct InputArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct ImageArgs {
     /// Where the channels of an image go [default: where the input has 1 or 3].
-    #[arg(long, value_enum, value_name = "LAYOUT")]
+    #[arg(long, value_enum, value_name = "LAYOUT", requires = "file")]
     pub layout: Option<ImageLayout>,
     /// What is taken from each channel of an image, in 0 to 1 [default: 0].
-    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "file")]
     pub mean: Vec<f64>,
     /// What each channel of an image is divided by after that [default: 1].
-    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "file")]
     pub std: Vec<f64>,
 }
 
@@ -512,42 +513,6 @@ pub struct MachineArgs {
     /// Forget what was measured.
     #[arg(long, conflicts_with_all = ["quick", "again"])]
     pub forget: bool,
-}
-
-/// Arguments of `bench`.
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    /// A .law or .onnx file, a .json list, or - for standard input.
-    pub file: String,
-    #[command(flatten)]
-    pub input: InputArgs,
-    /// What to run on.
-    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
-    pub target: Target,
-    #[command(flatten)]
-    pub device: DeviceArgs,
-    /// Numbers of threads, each timed by itself [default: one for each processor].
-    #[arg(long, value_delimiter = ',', value_name = "LIST")]
-    pub threads: Vec<usize>,
-    /// How long to run, for each number of threads.
-    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
-    pub seconds: f64,
-    /// Time an iteration of so many that follow each other on the target, outputs becoming inputs, besides single runs: what it takes without
-    /// giving inputs and taking outputs.
-    #[arg(long, value_name = "COUNT")]
-    pub repeat: Option<u64>,
-    /// How the CPU target runs kernels [default: the best that this machine has].
-    #[arg(long, value_enum, value_name = "ISA")]
-    pub isa: Option<Isa>,
-    /// Which operators may share a kernel.
-    #[arg(long, value_enum, default_value_t = Fusion::Predicted, value_name = "FUSION")]
-    pub fusion: Fusion,
-    /// Time each kernel in its place too, and put what the cost model predicts beside it.
-    #[arg(long)]
-    pub kernels: bool,
-    /// The passes to run first: a list, `standard` or `none`.
-    #[arg(long, default_value = "standard", value_name = "LIST")]
-    pub passes: String,
 }
 
 /// Arguments of `fuzz`.

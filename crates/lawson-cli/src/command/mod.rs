@@ -13,6 +13,7 @@ mod fuzz;
 mod kernels;
 mod list;
 mod machine;
+mod modes;
 mod onnx_test;
 mod opcodes;
 mod ops;

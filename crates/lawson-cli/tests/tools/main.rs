@@ -1,6 +1,8 @@
 //! `machine`, `bench`, `fuzz` and `reduce` from outside: what they print, what they write, and their exit codes.
 #![allow(clippy::unwrap_used)]
 
+mod modes;
+
 use lawson::kernel::machine::Rates;
 use lawson::machine::{Kept, model};
 use serde_json::Value as Json;
