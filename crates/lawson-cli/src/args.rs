@@ -101,9 +101,10 @@ Large constants go to a .safetensors file beside it.")]
   lawson machine
   lawson machine --quick --again
   lawson machine --json | jq .measured.read
+  lawson machine --device wgpu
   lawson machine --forget
 
-The measurement is kept in lawson/machine.json of $XDG_CACHE_HOME, or of ~/.cache, by the model of the processor. Predicted
+The measurement is kept in lawson/machine.json of $XDG_CACHE_HOME, or of ~/.cache, by the model of the processor or the device and its driver. Predicted
 times come from it; schedules do not depend on it.")]
     Machine(MachineArgs),
     /// Time a graph: compiling by stage, runs, memory, and each kernel beside its predicted time; or, without a file, random lists of operators in
@@ -504,8 +505,12 @@ pub struct CacheArgs {
 /// Arguments of `machine`.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
+    /// Measure a device instead of the processor: `wgpu` for the one that the system prefers, or its number or a part of its name, as `lawson devices`
+    /// has them.
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// Take about a second instead of ten.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "device")]
     pub quick: bool,
     /// Measure even if this machine was measured before.
     #[arg(long)]

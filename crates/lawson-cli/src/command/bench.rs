@@ -56,7 +56,6 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
             .into());
     }
     let teams = teams(args)?;
-    let machine = steps::machine(reporter)?;
     let loaded = load::graph(file)?;
     let mut inputs = args.input.clone();
     if inputs.inputs.is_empty() && loaded.input.is_none() {
@@ -73,6 +72,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         isa: args.isa.map(Isa::to_cpu),
         device: device::open(args.target, &DeviceArgs { device: args.device.clone() })?,
     };
+    let machine = steps::machine(reporter, options.device.as_ref())?;
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();
