@@ -2,11 +2,10 @@
 
 use super::wanted::{Point, Wanted};
 use lawson::eager::{Eager, EagerOptions};
+use lawson::graph::Graph;
 use lawson::graph::op::Op;
-use lawson::graph::{Graph, Linear, Relu, Softmax, WeightLayout};
-use lawson::list::{ListOp, Matrix, RandomList, input_tensor, random_list, validate};
-use lawson::{CompileOptions, DType, Error, HostTensor, Result, Target, Tensor};
-use std::sync::Arc;
+use lawson::list::{RandomList, input_tensor, random_list, validate};
+use lawson::{CompileOptions, DType, Error, Result, Target, Tensor};
 
 /// A list and what is known of it.
 pub struct Subject {
@@ -23,8 +22,8 @@ pub struct Subject {
 
 /// How many iterations the oracle follows: one, and enough for values to have changed places.
 const FOLLOWED: u64 = 3;
-/// How often the weights of a list may lie in memory: with the list and its graph, and on each place.
-const COPIES: f64 = 3.0;
+/// How often the weights of a list may lie in memory: as a list and as its graph, and on each place.
+const COPIES: f64 = 2.0;
 const COPIES_A_PLACE: f64 = 4.0;
 
 /// The most bytes that a point may take with all its modes: every operator may be a linear layer.
@@ -41,7 +40,8 @@ impl Subject {
         let list = random_list(&RandomList { depth, size, batch, seed, softmax: true })?;
         let x = input_tensor(&list)?.ok_or_else(|| Error::internal("a random list without its input"))?;
         let graph = validate(&list)?;
-        let operators = operators(&list)?;
+        drop(list);
+        let operators = operators(&graph)?;
         let weights: usize = operators.iter().flat_map(|(_, w)| w).map(Tensor::len).sum();
         let work = (weights + batch * size * operators.len()) as f64;
         let mut subject = Subject {
@@ -82,30 +82,18 @@ fn wide(tensor: &Tensor) -> Result<Tensor> {
     Tensor::from_slice(tensor.sizes(), &elements)
 }
 
-/// The operators of a list as immediate mode calls them.
-fn operators(list: &[ListOp]) -> Result<Vec<(Op, Vec<Tensor>)>> {
+/// The operators of a list's graph as immediate mode calls them. The weights are the graph's own.
+fn operators(graph: &Graph) -> Result<Vec<(Op, Vec<Tensor>)>> {
     let mut all = Vec::new();
-    for op in list {
-        match op {
-            ListOp::HostToDevice { .. } | ListOp::DeviceToHost => {}
-            ListOp::Linear { weights, bias } => {
-                let op = Op::Composite(Arc::new(Linear { layout: WeightLayout::InOut }));
-                all.push((op, vec![matrix(weights)?, row(bias)?]));
-            }
-            ListOp::Relu => all.push((Op::Composite(Arc::new(Relu {})), Vec::new())),
-            ListOp::Softmax => all.push((Op::Composite(Arc::new(Softmax { axis: 1 })), Vec::new())),
-            other => return Err(Error::internal(format!("a random list has a `{}`", other.name()))),
-        }
+    for node in graph.nodes().iter().filter(|n| !matches!(n.op, Op::Constant(_))) {
+        // What the operator before gave comes first.
+        let weights = node.inputs.iter().skip(1).map(|v| match graph.defining(*v).map(|n| &n.op) {
+            Some(Op::Constant(tensor)) => Ok(Tensor::from(tensor.clone())),
+            _ => Err(Error::internal("an operator of a list takes more than one value")),
+        });
+        all.push((node.op.clone(), weights.collect::<Result<_>>()?));
     }
     Ok(all)
-}
-
-fn matrix(m: &Matrix) -> Result<Tensor> {
-    m.to_tensor().map(Tensor::from)
-}
-
-fn row(m: &Matrix) -> Result<Tensor> {
-    HostTensor::from_slice(&[m.cols], &m.data).map(Tensor::from)
 }
 
 /// The greatest distance from the oracle, relative to its greatest element.
