@@ -1,5 +1,6 @@
 //! The arguments of the command and its sub-commands, with their help. Those of each sub-command are in the files of `args/`.
 
+mod bench;
 mod graph;
 mod input;
 mod list;
@@ -7,11 +8,12 @@ mod measure;
 mod target;
 mod trial;
 
+pub use bench::{BenchArgs, Mode};
 pub use graph::{BisectArgs, CheckArgs, OpcodesArgs, OptArgs, RunArgs, ShowArgs};
 pub use input::{Bind, ImageArgs, ImageLayout, InputArgs};
 pub use list::{ListCommand, LowerArgs, RandomArgs};
-pub use measure::{BenchArgs, CacheArgs, MachineArgs};
-pub use target::{DeviceArgs, Isa, Target};
+pub use measure::{CacheArgs, MachineArgs};
+pub use target::{DeviceArgs, Fusion, Isa, Target};
 pub use trial::{FuzzArgs, OnnxTestArgs, ReduceArgs, TrialArgs};
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -111,17 +113,15 @@ Large constants go to a .safetensors file beside it.")]
   lawson machine
   lawson machine --quick --again
   lawson machine --json | jq .measured.read
+  lawson machine --device wgpu
   lawson machine --forget
 
-The measurement is kept in lawson/machine.json of $XDG_CACHE_HOME, or of ~/.cache, by the model of the processor. Predicted
+The measurement is kept in lawson/machine.json of $XDG_CACHE_HOME, or of ~/.cache, by the model of the processor or the device and its driver. Predicted
 times come from it; schedules do not depend on it.")]
     Machine(MachineArgs),
-    /// Time a graph: compiling by stage, runs, memory, and each kernel beside its predicted time.
-    #[command(after_help = "Examples:
-  lawson bench model.onnx --input random
-  lawson bench model.onnx --input random --threads 1,2 --seconds 5
-  lawson bench model.law --input x=x.npy --kernels --threads 1
-  lawson bench model.law --input random --bind N=8 --json | jq .runs[0].median_ms")]
+    /// Time a graph: compiling by stage, runs, memory, and each kernel beside its predicted time; or, without a file, random lists of operators in
+    /// every mode on every device.
+    #[command(after_help = bench::EXAMPLES)]
     Bench(BenchArgs),
     /// Check a target with random graphs, and shrink what fails.
     #[command(after_help = "Examples:

@@ -2,8 +2,8 @@
 //!
 //! Comes in: arguments (`args.rs`); goes out: what a command prints, and an exit code: 0 fine, 1 the user's error,
 //! 2 wrong usage, 70 a bug in Lawson. Each command is a file of `command/`; they share how files are read (`load.rs`),
-//! inputs are found (`input.rs`), results are written (`output.rs`), quantities are printed (`quantity.rs`) and
-//! errors are reported (`report.rs`).
+//! inputs are found (`input.rs`), results are written (`output.rs`), quantities are printed (`quantity.rs`), charts are
+//! drawn (`plot/`) and errors are reported (`report.rs`).
 
 mod args;
 mod command;
@@ -12,6 +12,7 @@ mod image;
 mod input;
 mod load;
 mod output;
+mod plot;
 mod quantity;
 mod report;
 

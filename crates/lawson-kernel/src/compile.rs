@@ -14,17 +14,19 @@ use crate::host::{defined, extract, is_of_host};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::Machine;
-use crate::partition::{Part, Partition, partition};
+use crate::partition::{Fusion, Part, Partition, partition_within};
 use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Slot, Step, ValuePort};
 use crate::tree::Kernel;
 use crate::verify::verify;
-use lawson_graph::{Def, Dim, Error, Graph, NodeId, Op, Result, Symbol, TensorType, Type, ValueId};
+use lawson_graph::{
+    Decomposed, Def, Dim, Error, Graph, NodeId, Op, Result, Symbol, TensorType, Type, ValueId,
+};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The plan of a graph. Composites that [`partition`] does not take are left to the interpreter.
+/// The plan of a graph. Composites that [`crate::partition::partition`] does not take are left to the interpreter.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
-    compile_watched(graph, machine, &mut |_| {})
+    compile_watched(graph, machine, Fusion::Predicted, &mut |_| {})
 }
 
 /// A part of the way from a graph to its plan.
@@ -36,12 +38,24 @@ pub enum Stage {
     Schedule,
 }
 
-/// As [`compile`]; `watch` is called when a stage has ended. Bodies of loops and branches count as scheduling.
-pub fn compile_watched(graph: &Graph, machine: &Machine, watch: &mut dyn FnMut(Stage)) -> Result<Plan> {
-    compile_in(graph, &orders(graph, machine), machine, watch)
+/// As [`compile`], with a choice of what is fused; `watch` is called when a stage has ended. Bodies of loops and branches count as
+/// scheduling. Where operators stay apart, composites are decomposed here, for passes forget which operator a node is part of.
+pub fn compile_watched(
+    graph: &Graph,
+    machine: &Machine,
+    fusion: Fusion,
+    watch: &mut dyn FnMut(Stage),
+) -> Result<Plan> {
+    match fusion {
+        Fusion::Predicted => compile_in(graph, &orders(graph, machine), machine, watch),
+        Fusion::Separate => {
+            let Decomposed { graph, part_of } = graph.decomposed()?;
+            compile_within(&graph, &orders(&graph, machine), machine, Some(&part_of), watch)
+        }
+    }
 }
 
-/// As [`compile_watched`], for values between kernels that lie in these orders. If one of them would go to the interpreter, which
+/// As [`compile`], for values between kernels that lie in these orders. If one of them would go to the interpreter, which
 /// takes none but that of its type, all lie as their types say.
 pub fn compile_in(
     graph: &Graph,
@@ -49,21 +63,34 @@ pub fn compile_in(
     machine: &Machine,
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
+    compile_within(graph, orders, machine, None, watch)
+}
+
+/// As [`compile_in`]; if the operator that each node is part of is given, nodes of different ones stay apart.
+fn compile_within(
+    graph: &Graph,
+    orders: &Orders,
+    machine: &Machine,
+    part_of: Option<&[NodeId]>,
+    watch: &mut dyn FnMut(Stage),
+) -> Result<Plan> {
+    let fusion = if part_of.is_some() { Fusion::Separate } else { Fusion::Predicted };
     let plan = Plan { name: graph.name().to_string(), facts: graph.facts().clone(), ..Plan::default() };
     let mut common = Common {
         machine,
+        fusion,
         plan,
         known: Vec::new(),
         ordered: *orders != Orders::default(),
         reads_ordered: false,
     };
     let targets = (0..graph.outputs().len()).map(Target::Output).collect();
-    let Partition { parts, refused } = partition(graph, orders, machine);
+    let Partition { parts, refused } = partition_within(graph, orders, machine, part_of);
     watch(Stage::Partition);
     let steps = match block(graph, &mut common, Vec::new(), targets, parts, orders) {
         Ok((steps, _)) => steps,
         Err(_) if common.reads_ordered && common.ordered => {
-            return compile_in(graph, &Orders::default(), machine, watch);
+            return compile_within(graph, &Orders::default(), machine, part_of, watch);
         }
         Err(error) => return Err(error),
     };
@@ -79,6 +106,7 @@ pub fn compile_in(
 /// What the plans of a graph and of the bodies in it share.
 struct Common<'m> {
     machine: &'m Machine,
+    fusion: Fusion,
     /// Its steps are those of nobody yet.
     plan: Plan,
     /// Kernels before they were scheduled, and which of their buffers are constants: equal ones are shared.
@@ -140,7 +168,9 @@ fn body(
     targets: Vec<Target>,
 ) -> Result<(Vec<Step>, Vec<Slot>)> {
     let orders = if common.ordered { orders(graph, common.machine) } else { Orders::default() };
-    let parts = partition(graph, &orders, common.machine).parts;
+    let alone: Vec<NodeId> = graph.node_ids().collect();
+    let part_of = (common.fusion == Fusion::Separate).then_some(alone.as_slice());
+    let parts = partition_within(graph, &orders, common.machine, part_of).parts;
     block(graph, common, inputs, targets, parts, &orders)
 }
 

@@ -76,6 +76,8 @@ pub enum Refused {
     Sliced,
     /// Together they would wait for a group that waits for them.
     Waits,
+    /// They belong to different operators of the graph, and these are compiled apart.
+    Separate,
     /// A pattern was expected that is not there.
     Pattern {
         /// Which.
@@ -160,6 +162,7 @@ impl fmt::Display for Refused {
             Refused::Again => write!(f, "sums would be computed again in loops that they do not depend on"),
             Refused::Sliced => write!(f, "each slice would be a product of its own, without a tile"),
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
+            Refused::Separate => write!(f, "they belong to operators that are compiled apart"),
             Refused::Pattern { expected, found } => write!(f, "expected {expected}, found {found}"),
         }
     }

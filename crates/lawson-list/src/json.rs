@@ -3,7 +3,7 @@
 //! Reading checks the form only. What the list says is checked by `validate`, whose errors name the same entries.
 
 use crate::op::{Input, ListOp, Matrix};
-use crate::random::{MAX_ELEMENTS, RandomList, random_list};
+use crate::random::{MAX_ELEMENTS_OF_FILE, RandomList, random_list_within};
 use lawson_graph::{Code, Error, Place, Result, Source};
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -50,7 +50,9 @@ pub fn from_json(text: &str) -> Result<Vec<ListOp>> {
                 read_entry(entry).map_err(|e| e.at(Place::ListEntry { index, op: name }))
             })
             .collect(),
-        (None, Some(Value::Object(wanted))) => random_list(&read_random(wanted)?),
+        (None, Some(Value::Object(wanted))) => {
+            random_list_within(&read_random(wanted)?, MAX_ELEMENTS_OF_FILE)
+        }
         _ => Err(format_error("expected either `operators`, an array, or `random`, an object")),
     }
 }
@@ -195,7 +197,7 @@ fn read_matrix(value: Value) -> Result<Read> {
         (None, Some(seed)) => {
             let seed = seed.as_u64().ok_or_else(|| format_error("`random` is a seed, a whole number"))?;
             match rows.checked_mul(cols) {
-                Some(n) if n <= MAX_ELEMENTS => Ok(Read::Matrix(Matrix::random(rows, cols, seed))),
+                Some(n) if n <= MAX_ELEMENTS_OF_FILE => Ok(Read::Matrix(Matrix::random(rows, cols, seed))),
                 _ => Err(Error::new(Code::Budget, format!("a random matrix of {rows}×{cols} is too large"))),
             }
         }

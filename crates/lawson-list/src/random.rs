@@ -38,7 +38,10 @@ impl Default for RandomList {
 const KEPT: f64 = 0.9;
 
 /// The most elements that a random list may hold, so that a slip of the keyboard does not exhaust the machine.
-pub(crate) const MAX_ELEMENTS: usize = 1 << 28;
+const MAX_ELEMENTS: usize = 1 << 30;
+
+/// The most that one may hold which a file asks for.
+pub(crate) const MAX_ELEMENTS_OF_FILE: usize = 1 << 28;
 
 /// What an entry counts for beside its elements.
 const ENTRY: usize = 512;
@@ -53,8 +56,13 @@ const ENTRY: usize = 512;
 /// # Ok::<(), lawson_graph::Error>(())
 /// ```
 pub fn random_list(wanted: &RandomList) -> Result<Vec<ListOp>> {
+    random_list_within(wanted, MAX_ELEMENTS)
+}
+
+/// As [`random_list`], of at most so many elements.
+pub(crate) fn random_list_within(wanted: &RandomList, most: usize) -> Result<Vec<ListOp>> {
     let RandomList { depth, size, batch, seed, softmax } = *wanted;
-    check(wanted)?;
+    check(wanted, most)?;
     let mut choose = Rng::new(seed);
     let input = input(batch, size, &mut choose.fork());
     let mut list = Vec::with_capacity(depth + 1);
@@ -77,7 +85,7 @@ pub fn random_list(wanted: &RandomList) -> Result<Vec<ListOp>> {
     Ok(list)
 }
 
-fn check(wanted: &RandomList) -> Result<()> {
+fn check(wanted: &RandomList, most: usize) -> Result<()> {
     if wanted.depth < 3 {
         return Err(Error::new(
             Code::ListEmpty,
@@ -94,12 +102,10 @@ fn check(wanted: &RandomList) -> Result<()> {
     let weights = layer.and_then(|n| n.checked_mul(wanted.depth - 2));
     let input = wanted.batch.checked_mul(wanted.size);
     match weights.zip(input).and_then(|(w, i)| w.checked_add(i)) {
-        Some(n) if n <= MAX_ELEMENTS => Ok(()),
+        Some(n) if n <= most => Ok(()),
         _ => Err(Error::new(
             Code::Budget,
-            format!(
-                "a random list of this depth, size and batch could hold more than {MAX_ELEMENTS} elements"
-            ),
+            format!("a random list of this depth, size and batch could hold more than {most} elements"),
         )),
     }
 }

@@ -5,12 +5,13 @@
 //! it before is of another *generation*; `executable.rs` and `instance.rs` make theirs again when they see that.
 
 use crate::cache;
-use crate::opcode::{Access, Capabilities, Listing, OpCode};
+use crate::count::{Counters, Counts};
+use crate::opcode::Capabilities;
+use crate::pipelines::{Keep, Store};
 use crate::probe::Seen;
-use crate::spirv::{Controls, Shader};
-use crate::{gpu, trusted, wgsl};
+use crate::spirv::Controls;
+use crate::{gpu, trusted};
 use lawson_graph::{Code, Error, Result};
-use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -39,6 +40,8 @@ pub struct Options {
     pub cache: Option<PathBuf>,
     /// In which language it gets shaders.
     pub language: Language,
+    /// For how long pipelines stay in memory.
+    pub pipelines: Keep,
 }
 
 /// In which language a device gets shaders.
@@ -95,6 +98,7 @@ struct Shared {
     options: Options,
     current: Mutex<Option<Arc<Handles>>>,
     generations: AtomicU64,
+    counters: Arc<Counters>,
     /// What has been waiting to be said.
     warnings: Mutex<Vec<String>>,
 }
@@ -111,26 +115,21 @@ pub(crate) struct Handles {
     pub(crate) controls: Option<Controls>,
     capabilities: OnceLock<Capabilities>,
     lost: Arc<Mutex<Option<String>>>,
-    pipelines: Mutex<HashMap<String, Arc<Pipelines>>>,
-    driver_cache: Option<DriverCache>,
+    pub(crate) pipelines: Store,
+    pub(crate) counters: Arc<Counters>,
+    /// Through which held values are read, as large as the largest so far.
+    pub(crate) window: Mutex<Option<wgpu::Buffer>>,
+    pub(crate) driver_cache: Option<DriverCache>,
 }
 
 #[derive(Debug)]
-struct DriverCache {
-    cache: wgpu::PipelineCache,
+pub(crate) struct DriverCache {
+    pub(crate) cache: wgpu::PipelineCache,
     path: PathBuf,
     /// The adapter and the driver that it is of.
     of: String,
     /// How many bytes were on disk when it was last looked at.
     kept: Mutex<usize>,
-}
-
-/// A listing as pipelines.
-#[derive(Debug)]
-pub(crate) struct Pipelines {
-    pub(crate) layout: wgpu::BindGroupLayout,
-    /// One a launch of the listing.
-    pub(crate) launches: Vec<wgpu::ComputePipeline>,
 }
 
 pub(crate) fn failed(message: impl Into<String>) -> Error {
@@ -218,6 +217,7 @@ impl Device {
             options,
             current: Mutex::new(None),
             generations: AtomicU64::new(0),
+            counters: Arc::default(),
             warnings: Mutex::new(Vec::new()),
         };
         let device = Device(Arc::new(shared));
@@ -238,6 +238,21 @@ impl Device {
     /// What op codes for it may use.
     pub fn capabilities(&self) -> Result<Capabilities> {
         Ok(self.handles()?.capabilities())
+    }
+
+    /// What it was given to do since it was opened, by all who use it.
+    pub fn counts(&self) -> Counts {
+        self.0.counters.now()
+    }
+
+    /// How many compiled shaders it has in memory.
+    pub fn pipelines(&self) -> usize {
+        lock(&self.0.current).as_ref().map_or(0, |handles| handles.pipelines.len())
+    }
+
+    /// Whether two handles are of the same device.
+    pub fn is_same(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Gives it back to the system, with all its memory. Whoever asks for it next gets it anew.
@@ -349,7 +364,9 @@ impl Device {
             controls,
             capabilities: OnceLock::new(),
             lost,
-            pipelines: Mutex::new(HashMap::new()),
+            pipelines: Store::new(self.0.options.pipelines),
+            counters: self.0.counters.clone(),
+            window: Mutex::new(None),
             driver_cache,
         })
     }
@@ -402,116 +419,6 @@ impl Handles {
                 "a smaller kernel may be accepted; if the shader is at fault, that is a bug in Lawson",
             )),
         }
-    }
-
-    /// The pipelines of a listing: those that an equal listing has, or new ones.
-    pub(crate) fn pipelines(&self, listing: &Listing) -> Result<Arc<Pipelines>> {
-        // Names say nothing to a device; without them kernels that only they tell apart are the same.
-        let text = wgsl::text(&listing.unnamed());
-        if let Some(known) = lock(&self.pipelines).get(&text) {
-            return Ok(known.clone());
-        }
-        let made = Arc::new(self.compile(listing, &text)?);
-        Ok(lock(&self.pipelines).entry(text).or_insert(made).clone())
-    }
-
-    fn compile(&self, listing: &Listing, text: &str) -> Result<Pipelines> {
-        let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
-        for code in &listing.codes {
-            if let OpCode::Buffer { binding, access, .. } = code {
-                let read_only = *access == Access::Read;
-                entries.push(entry(*binding, wgpu::BufferBindingType::Storage { read_only }));
-            }
-        }
-        if !listing.spilled.is(0) {
-            let binding = entries.len() as u32;
-            entries.push(entry(binding, wgpu::BufferBindingType::Storage { read_only: false }));
-        }
-        let launches: Vec<&str> = listing.launches.iter().map(|l| l.entry.as_str()).collect();
-        self.build(&format!("the shader of `{}`", listing.kernel), text, &entries, &launches)
-    }
-
-    /// Pipelines for these entries of a shader, which sees these buffers.
-    pub(crate) fn build(
-        &self,
-        what: &str,
-        text: &str,
-        entries: &[wgpu::BindGroupLayoutEntry],
-        launches: &[&str],
-    ) -> Result<Pipelines> {
-        let words = match self.controls {
-            None => None,
-            Some(controls) => {
-                let shader = Shader::read(text)?;
-                Some(launches.iter().map(|l| shader.entry(l, controls)).collect::<Result<Vec<_>>>()?)
-            }
-        };
-        self.guarded(what, || {
-            let modules: Vec<wgpu::ShaderModule> = match words {
-                None => vec![trusted::shader(&self.device, text.into()); launches.len()],
-                Some(words) => {
-                    let of = words.into_iter().zip(launches);
-                    of.map(|(words, launch)| trusted::spirv(&self.device, words, launch)).collect()
-                }
-            };
-            let layout = self
-                .device
-                .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries });
-            let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: None,
-                bind_group_layouts: &[Some(&layout)],
-                immediate_size: 0,
-            });
-            let pipeline = |(entry, module): (&&str, &wgpu::ShaderModule)| {
-                self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                    label: Some(entry),
-                    layout: Some(&pipeline_layout),
-                    module,
-                    entry_point: Some(entry),
-                    compilation_options: wgpu::PipelineCompilationOptions {
-                        zero_initialize_workgroup_memory: false,
-                        ..Default::default()
-                    },
-                    cache: self.driver_cache.as_ref().map(|d| &d.cache),
-                })
-            };
-            let launches = launches.iter().zip(&modules).map(pipeline).collect();
-            Pipelines { layout, launches }
-        })
-    }
-
-    /// The pipelines of all of these, several at a time: drivers take long for each.
-    pub(crate) fn pipelines_of(&self, listings: &[&Listing]) -> Vec<Result<Arc<Pipelines>>> {
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(listings.len());
-        if threads <= 1 {
-            return listings.iter().map(|l| self.pipelines(l)).collect();
-        }
-        let next = std::sync::atomic::AtomicUsize::new(0);
-        let results: Vec<Mutex<Option<Result<Arc<Pipelines>>>>> =
-            listings.iter().map(|_| Mutex::new(None)).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while let Some(n) =
-                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < listings.len())
-                    {
-                        let made = self.pipelines(listings[n]);
-                        *lock(&results[n]) = Some(made);
-                    }
-                });
-            }
-        });
-        let missing = || Err(Error::internal("a pipeline was not compiled"));
-        results.into_iter().map(|r| lock(&r).take().unwrap_or_else(missing)).collect()
-    }
-}
-
-pub(crate) fn entry(binding: u32, ty: wgpu::BufferBindingType) -> wgpu::BindGroupLayoutEntry {
-    wgpu::BindGroupLayoutEntry {
-        binding,
-        visibility: wgpu::ShaderStages::COMPUTE,
-        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
-        count: None,
     }
 }
 

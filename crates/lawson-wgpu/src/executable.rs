@@ -8,8 +8,9 @@
 //! What lies on the device belongs to one generation of it ([`Loaded`]) and is made again when the device was lost; so the elements of constants
 //! stay in the host's memory, where they are shared with the graph that they came from.
 
-use crate::device::{Device, Handles, Pipelines, failed, lock};
+use crate::device::{Device, Handles, failed, lock};
 use crate::opcode::{Binding, Listing};
+use crate::pipelines::Pipelines;
 use lawson_graph::{Code, Error, HostTensor, Result};
 use lawson_kernel::machine::{Machine, Rates, Spread};
 use lawson_kernel::pack::Packing;
@@ -111,9 +112,11 @@ impl Executable {
         }
         // The driver has the last word: what it refuses is the host's too.
         let listings: Vec<&Listing> = order.iter().map(|key| &known[key]).collect();
+        // They stay until all is loaded: a device may keep only those that somebody uses.
+        let mut used = Vec::with_capacity(listings.len());
         for (key, made) in order.iter().zip(handles.pipelines_of(&listings)) {
             match made {
-                Ok(_) => {}
+                Ok(pipelines) => used.push(pipelines),
                 Err(why) if handles.lost().is_some() => return Err(why),
                 Err(why) => plan.evaluate(key.0, &why),
             }
@@ -131,6 +134,7 @@ impl Executable {
         let (device, loaded) = (device.clone(), Mutex::new(None));
         let executable = Executable { device, plan, shaders, numbers, inputs, outputs, constants, loaded };
         executable.loaded()?;
+        drop(used);
         Ok(executable)
     }
 
@@ -189,6 +193,7 @@ impl Executable {
                 &packed
             }
         };
+        handles.counters.uploaded(bytes.len());
         if !bytes.is_empty() {
             let whole = bytes.len() / 4 * 4;
             let mut view = buffer.get_mapped_range_mut(..).map_err(lost)?;

@@ -4,9 +4,10 @@
 //! (`lawson_kernel::eval::run`). Out: the outputs' bytes. Whatever the driver refuses is an error value. Buffers are made
 //! for every run; plans keep them (`instance.rs`).
 
-use crate::device::{Device, Handles, Pipelines, failed};
+use crate::device::{Device, Handles, failed};
 use crate::launch::Bound;
 use crate::opcode::{Access, Capabilities, Fused, Listing};
+use crate::pipelines::Pipelines;
 use lawson_graph::{DType, Facts, Result, Symbol};
 use lawson_kernel::{Expr, Kernel, Role, build};
 use std::sync::{Arc, mpsc};

@@ -3,10 +3,10 @@
 //! In: an executable and values of the plan's symbols. Out: an [`Instance`]. Every buffer of the plan is at a *spot*, a buffer of the
 //! device and a byte of it; loops move spots, and everything else finds buffers by them. A launch at certain spots is
 //! *ready* when there is a bind group with its parameters; making the instance goes through the plan as a run would, so
-//! that a run finds all of them ready. `run.rs` is what a run does.
+//! that a run finds all of them ready (`ready.rs`). `run.rs` is what a run does.
 
 use crate::executable::{Executable, Loaded, Use, binding, buffer};
-use crate::launch::Bound;
+use crate::ready::{Launching, Parameters};
 use crate::record::Commands;
 use lawson_graph::{Bindings, Error, Result, Symbol, Value};
 use lawson_kernel::plan::hosted::{HostState, Hosted};
@@ -76,22 +76,6 @@ pub(crate) struct Branching {
     pub(crate) otherwise: Vec<Item>,
 }
 
-/// A launch for certain sizes.
-#[derive(Debug)]
-pub(crate) struct Launching {
-    shader: usize,
-    bound: Bound,
-    pub(crate) workgroups: Vec<u32>,
-    /// The buffers that it is given, with the first byte of each, and how many bits an element has.
-    arguments: Vec<(Slot, u64, usize)>,
-    /// For each binding of the shader, the argument that is bound there.
-    bindings: Vec<usize>,
-    /// Which arguments have the element at which they begin among the parameters.
-    based: Vec<usize>,
-    /// Those made ready, by the spots of the arguments.
-    ready: HashMap<Vec<Spot>, usize>,
-}
-
 /// A buffer of the caller's.
 #[derive(Debug)]
 pub(crate) struct Port {
@@ -104,10 +88,20 @@ pub(crate) struct Port {
     pub(crate) spot: Spot,
 }
 
+/// Where inputs come from and outputs go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ports {
+    /// The host's memory, by way of staging buffers that stay.
+    Staged,
+    /// Buffers of the device that each run is given (`held.rs`).
+    Held,
+}
+
 /// What one session runs with.
 #[derive(Debug)]
 pub struct Instance {
     pub(crate) executable: Arc<Executable>,
+    pub(crate) ports: Ports,
     pub(crate) loaded: Arc<Loaded>,
     pub(crate) bindings: Bindings,
     pub(crate) items: Vec<Item>,
@@ -128,8 +122,8 @@ pub struct Instance {
     pub(crate) value_inputs: Vec<(usize, Slot)>,
     pub(crate) value_outputs: Vec<(usize, Slot)>,
     pub(crate) groups: Vec<wgpu::BindGroup>,
-    parameters: Parameters,
-    spill: Option<wgpu::Buffer>,
+    pub(crate) parameters: Parameters,
+    pub(crate) spill: Option<wgpu::Buffer>,
     /// Through which steps of the host read, as large as the largest of what they read.
     pub(crate) window: Option<wgpu::Buffer>,
     /// Spots of a launch that is looked for.
@@ -140,17 +134,6 @@ pub struct Instance {
     pub(crate) kept: Vec<usize>,
     pub(crate) commands: Commands,
 }
-
-/// Where parameters of launches lie.
-#[derive(Debug)]
-struct Parameters {
-    page: Option<wgpu::Buffer>,
-    used: u64,
-    align: u64,
-}
-
-/// The bytes of one buffer of parameters.
-const PAGE: u64 = 64 << 10;
 
 /// How many iterations of known loops are made ready beforehand.
 const AHEAD: u64 = 16 << 10;
@@ -167,7 +150,11 @@ impl Executable {
 
     /// Buffers and launches for these sizes.
     pub fn instance(self: &Arc<Self>, bindings: &Bindings) -> Result<Instance> {
-        Filling::new(self, bindings)?.fill()
+        self.instance_with(bindings, Ports::Staged)
+    }
+
+    pub(crate) fn instance_with(self: &Arc<Self>, bindings: &Bindings, ports: Ports) -> Result<Instance> {
+        Filling::new(self, bindings, ports)?.fill()
     }
 }
 
@@ -181,7 +168,7 @@ struct Filling<'e> {
 }
 
 impl<'e> Filling<'e> {
-    fn new(executable: &'e Arc<Executable>, bindings: &Bindings) -> Result<Filling<'e>> {
+    fn new(executable: &'e Arc<Executable>, bindings: &Bindings, given: Ports) -> Result<Filling<'e>> {
         let plan = &executable.plan;
         let loaded = executable.loaded()?;
         let apart = plan.bind_apart(bindings)?;
@@ -209,11 +196,13 @@ impl<'e> Filling<'e> {
             let (slot, bytes) = (Slot(n as u32), apart.bytes[n]);
             let mut own = |port: &mut Port, what: Use| -> Result<Spot> {
                 if port.slot.is_none() {
-                    let staging = match bytes {
-                        0 => None,
+                    let staging = match (given, bytes) {
+                        (Ports::Held, _) | (_, 0) => None,
                         _ => Some(buffer(&handles, &b.name, bytes, what)?),
                     };
-                    buffers.push(buffer(&handles, &b.name, bytes, Use::Storage)?);
+                    // Where a run brings its own, something stands for it until then.
+                    let own = if given == Ports::Held { 0 } else { bytes };
+                    buffers.push(buffer(&handles, &b.name, own, Use::Storage)?);
                     let spot = Spot { buffer: buffers.len() as u32 - 1, offset: 0 };
                     *port = Port { slot: Some(slot), bytes, staging, spot };
                 }
@@ -247,6 +236,7 @@ impl<'e> Filling<'e> {
         let host = HostState { values: vec![None; count], bindings: bindings.clone(), error: None };
         let instance = Instance {
             executable: executable.clone(),
+            ports: given,
             loaded,
             bindings: bindings.clone(),
             items: Vec::new(),
@@ -262,7 +252,7 @@ impl<'e> Filling<'e> {
             value_inputs,
             value_outputs,
             groups: Vec::new(),
-            parameters: Parameters { page: None, used: 0, align },
+            parameters: Parameters::new(align),
             spill: None,
             window: None,
             key: Vec::new(),
@@ -292,9 +282,11 @@ impl<'e> Filling<'e> {
         if self.largest > 0 {
             instance.window = Some(buffer(&handles, "what the host reads", self.largest, Use::Download)?);
         }
-        let mut left = AHEAD;
-        instance.prepare_all(&items, &mut left)?;
-        instance.spots.copy_from_slice(&instance.first);
+        if instance.ports == Ports::Staged {
+            let mut left = AHEAD;
+            instance.prepare_all(&items, &mut left)?;
+            instance.spots.copy_from_slice(&instance.first);
+        }
         instance.items = items;
         Ok(instance)
     }
@@ -403,6 +395,7 @@ impl<'e> Filling<'e> {
             bindings,
             based,
             ready,
+            placed: HashMap::new(),
         });
         Ok(Some(Item::Launch(self.instance.launches.len() - 1)))
     }
@@ -462,64 +455,6 @@ impl Instance {
         }
     }
 
-    /// The bind group of a launch at the present spots.
-    pub(crate) fn ready(&mut self, n: usize) -> Result<usize> {
-        let launch = &self.launches[n];
-        self.key.clear();
-        for (slot, offset, _) in &launch.arguments {
-            let spot = self.spots[slot.0 as usize];
-            self.key.push(Spot { buffer: spot.buffer, offset: spot.offset + offset });
-        }
-        if let Some(group) = launch.ready.get(self.key.as_slice()) {
-            return Ok(*group);
-        }
-        let mut bases = Vec::with_capacity(launch.based.len());
-        for a in &launch.based {
-            let element = self.key[*a].offset * 8 / launch.arguments[*a].2 as u64;
-            bases.push(i32::try_from(element).map_err(|_| Error::internal("a row begins beyond 32 bits"))?);
-        }
-        let words = launch.bound.words(&bases);
-        let handles = self.loaded.handles.clone();
-        let (page, offset) = self.parameters.place(&handles, &words)?;
-        let launch = &self.launches[n];
-        let mut entries = vec![wgpu::BindGroupEntry {
-            binding: 0,
-            resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                buffer: &page,
-                offset,
-                size: std::num::NonZeroU64::new(words.len() as u64),
-            }),
-        }];
-        for a in &launch.bindings {
-            let resource = self.buffers[self.key[*a].buffer as usize].as_entire_binding();
-            entries.push(wgpu::BindGroupEntry { binding: entries.len() as u32, resource });
-        }
-        if let Some(spill) = self.spill.as_ref().filter(|_| launch.bound.spilled > 0) {
-            let resource = spill.as_entire_binding();
-            entries.push(wgpu::BindGroupEntry { binding: entries.len() as u32, resource });
-        }
-        let layout = &self.loaded.pipelines[launch.shader].layout;
-        let group = handles.guarded("the buffers of a launch", || {
-            handles.device.create_bind_group(&wgpu::BindGroupDescriptor {
-                label: None,
-                layout,
-                entries: &entries,
-            })
-        })?;
-        self.groups.push(group);
-        let number = self.groups.len() - 1;
-        let key = self.key.clone();
-        self.launches[n].ready.insert(key, number);
-        Ok(number)
-    }
-
-    /// The pipelines of a launch with the workgroups of each.
-    pub(crate) fn dispatches(&self, n: usize) -> impl Iterator<Item = (&wgpu::ComputePipeline, u32)> {
-        let launch = &self.launches[n];
-        let pipelines = &self.loaded.pipelines[launch.shader].launches;
-        pipelines.iter().zip(launch.workgroups.iter().copied()).filter(|(_, groups)| *groups > 0)
-    }
-
     /// What it runs.
     pub fn executable(&self) -> &Arc<Executable> {
         &self.executable
@@ -541,25 +476,5 @@ impl Instance {
     pub fn take_value(&mut self, output: usize) -> Option<Value> {
         let (_, slot) = self.value_outputs.iter().find(|(n, _)| *n == output)?;
         self.host.values[slot.0 as usize].take()
-    }
-}
-
-impl Parameters {
-    /// A place for the parameters of a launch, with them in it.
-    fn place(&mut self, handles: &crate::device::Handles, words: &[u8]) -> Result<(wgpu::Buffer, u64)> {
-        let size = words.len() as u64;
-        let offset = self.used.next_multiple_of(self.align);
-        let fits = self.page.as_ref().filter(|p| offset + size <= p.size()).cloned();
-        let (page, offset) = match fits {
-            Some(page) => (page, offset),
-            None => {
-                let page = buffer(handles, "parameters", PAGE.max(size) as usize, Use::Parameters)?;
-                self.page = Some(page.clone());
-                (page, 0)
-            }
-        };
-        self.used = offset + size;
-        handles.queue.write_buffer(&page, offset, words);
-        Ok((page, offset))
     }
 }

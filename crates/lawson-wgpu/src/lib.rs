@@ -25,17 +25,22 @@
 //! Read `opcode.rs` first, then `lower.rs` (kernel to op codes), `wgsl.rs` (op codes to text) and `gpu.rs` (text to results).
 
 pub mod cache;
+mod count;
 pub mod device;
 mod executable;
 pub mod gpu;
+mod held;
 mod instance;
 mod launch;
 mod lower;
 mod math;
+mod measure;
 pub mod opcode;
+mod pipelines;
 mod prelude;
 mod probe;
 mod quads;
+mod ready;
 mod record;
 mod rows;
 mod run;
@@ -49,8 +54,13 @@ pub mod wgsl;
 mod wide;
 mod word;
 
+pub use count::Counts;
 pub use device::{Adapter, Device, Language, Options, Selection, adapters};
 pub use executable::{Executable, machine};
 pub use gpu::Gpu;
+pub use held::Held;
 pub use instance::Instance;
+pub use measure::{DeviceRates, machine_of, measure};
 pub use opcode::{Binding, Capabilities, Floats, Fused, Listing, OpCode};
+pub use pipelines::Keep;
+pub use run::{Again, Pace};

@@ -1,7 +1,8 @@
 //! What a device is seen to do, where what it says of itself is not enough: small shaders that run when it is opened.
 
-use crate::device::{Handles, entry, failed};
+use crate::device::{Handles, failed};
 use crate::opcode::Floats;
+use crate::pipelines::entry;
 use lawson_graph::Result;
 
 /// What was seen of the floats of a device.

@@ -40,6 +40,7 @@ impl Commands {
             pass.set_pipeline(pipeline);
             pass.dispatch_workgroups(groups, 1, 1);
             self.launches += 1;
+            handles.counters.launched(1);
         }
         if self.launches >= CHUNK {
             self.submit(handles);
@@ -63,6 +64,7 @@ impl Commands {
         self.launches = 0;
         if let Some(encoder) = self.encoder.take() {
             self.submitted = Some(handles.queue.submit([encoder.finish()]));
+            handles.counters.submitted();
         }
     }
 

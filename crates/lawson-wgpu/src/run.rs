@@ -16,11 +16,30 @@ const POISON: u8 = 0xa5;
 /// Buffers larger than this are not filled.
 const MAX_POISON: u64 = 16 << 20;
 
-/// How often a plan runs, and what outputs become which inputs in between.
-#[derive(Clone, Copy)]
-struct Again<'f> {
-    times: u64,
-    feeds: &'f [(usize, usize)],
+/// How often a plan runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Again<'f> {
+    /// How many times.
+    pub times: u64,
+    /// Outputs with the inputs that they become, which have the same size.
+    pub feeds: &'f [(usize, usize)],
+    /// How the runs are handed over.
+    pub pace: Pace,
+}
+
+/// How the iterations of a loop are handed over to a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// All at once, as far as a driver has the patience for: a few thousand launches a submission.
+    #[default]
+    Whole,
+    /// One by one, each waited for: a device that shows a desktop too answers in between, however long an iteration takes.
+    EachIteration,
+}
+
+impl Again<'_> {
+    /// One run.
+    pub const ONCE: Again<'static> = Again { times: 1, feeds: &[], pace: Pace::Whole };
 }
 
 impl Instance {
@@ -31,24 +50,23 @@ impl Instance {
         outputs: impl Iterator<Item = &'a mut [u8]>,
         options: &interp::Options,
     ) -> Result<()> {
-        self.repeat(inputs, outputs, Again { times: 1, feeds: &[] }, options)
+        self.repeat(inputs, outputs, Again::ONCE, options)
     }
 
-    /// Runs the plan so many times. Before every run but the first, inputs get what outputs of the run before gave: `feeds`
-    /// lists outputs with their inputs, which have the same size. Nothing comes back in between.
+    /// Runs the plan so many times. Before every run but the first, inputs get what outputs of the run before gave. Nothing comes back in
+    /// between.
     pub fn run_loop<'a>(
         &mut self,
         inputs: impl Iterator<Item = &'a [u8]>,
         outputs: impl Iterator<Item = &'a mut [u8]>,
-        times: u64,
-        feeds: &[(usize, usize)],
+        again: Again<'_>,
         options: &interp::Options,
     ) -> Result<()> {
-        check_feeds(feeds, |output, input| {
+        check_feeds(again.feeds, |output, input| {
             let (o, i) = (&self.outputs[output], &self.inputs[input]);
             i.slot.is_none() || o.slot.is_none() || o.bytes == i.bytes
         })?;
-        self.repeat(inputs, outputs, Again { times, feeds }, options)
+        self.repeat(inputs, outputs, again, options)
     }
 
     /// Runs the plan once and adds to each entry of `seconds` what its step took, each submitted and waited for by itself.
@@ -108,10 +126,10 @@ impl Instance {
     }
 
     /// Makes everything anew if the device was lost, and lets every buffer be where it is at first.
-    fn begin(&mut self) -> Result<()> {
+    pub(crate) fn begin(&mut self) -> Result<()> {
         if self.loaded.handles.lost().is_some() {
             let values = std::mem::take(&mut self.host.values);
-            *self = self.executable.instance(&self.bindings)?;
+            *self = self.executable.instance_with(&self.bindings, self.ports)?;
             self.host.values = values;
         }
         self.spots.copy_from_slice(&self.first);
@@ -145,6 +163,7 @@ impl Instance {
         for port in &self.inputs {
             let Some(staging) = &port.staging else { continue };
             staging.unmap();
+            handles.counters.uploaded(port.bytes);
             let to = &self.buffers[port.spot.buffer as usize];
             self.commands.copy(handles, (staging, 0), (to, 0), padded(port.bytes));
         }
@@ -158,7 +177,7 @@ impl Instance {
     }
 
     /// Fills what steps write.
-    fn poison(&self, handles: &Handles) {
+    pub(crate) fn poison(&self, handles: &Handles) {
         let outputs = self.outputs.iter().filter(|p| p.slot.is_some()).map(|p| p.spot.buffer as usize);
         for n in self.homes.clone().chain(outputs) {
             let buffer = &self.buffers[n];
@@ -168,7 +187,7 @@ impl Instance {
         }
     }
 
-    fn all(
+    pub(crate) fn all(
         &mut self,
         handles: &Arc<Handles>,
         items: &[Item],
@@ -181,6 +200,9 @@ impl Instance {
                 self.feed(handles, again.feeds);
             }
             self.block(handles, items, options, &mut left)?;
+            if again.pace == Pace::EachIteration && run + 1 < again.times {
+                self.commands.wait(handles, std::iter::empty())?;
+            }
         }
         Ok(())
     }
@@ -320,6 +342,7 @@ impl Instance {
             bytes.copy_from_slice(&view[skip as usize..skip as usize + bytes.len()]);
         }
         window.unmap();
+        handles.counters.downloaded(bytes.len());
         Ok(())
     }
 
@@ -343,6 +366,7 @@ impl Instance {
         let bytes = &self.mirrors[from.0 as usize];
         words[skip as usize..skip as usize + piece.bytes].copy_from_slice(&bytes[..piece.bytes]);
         handles.queue.write_buffer(&buffer, spot.offset, &words);
+        handles.counters.uploaded(piece.bytes);
         Ok(())
     }
 
@@ -361,6 +385,7 @@ impl Instance {
             let (Some(staging), Some(slot)) = (&port.staging, port.slot) else { continue };
             let from = &self.buffers[self.spots[slot.0 as usize].buffer as usize];
             self.commands.copy(handles, (from, 0), (staging, 0), padded(port.bytes));
+            handles.counters.downloaded(port.bytes);
         }
         let written =
             self.outputs.iter().filter_map(|p| p.staging.as_ref()).map(|s| (s, wgpu::MapMode::Read));

@@ -2,7 +2,7 @@
 //!
 //! A [`graph::Graph`] is built, read from text or made by a front end; [`Program::compile`] turns it into a program,
 //! which threads share; each [`Session`] runs it on [`Tensor`]s or, with [`Session::run_into`], in memory of the
-//! caller's.
+//! caller's. [`eager::Eager`] runs operators one at a time instead, when they are called.
 //!
 //! ```
 //! use lawson::{CompileOptions, Program, Tensor, graph::Graph};
@@ -34,6 +34,7 @@
 struct Readme;
 
 pub mod cpu;
+pub mod eager;
 pub mod fuzz;
 pub mod machine;
 pub mod npy;
@@ -57,6 +58,7 @@ pub use lawson_wgpu as wgpu;
 #[doc(hidden)]
 pub use lawson_graph::file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
+pub use lawson_kernel::partition::Fusion;
 pub use program::{CompileOptions, CompileTimes, Passes, Port, Program, Target};
 pub use session::{Limits, Session};
 pub use tensor::{Device, DlType, Tensor};

@@ -1,7 +1,7 @@
 //! What is known of this machine: estimates, and what was measured and kept.
 //!
-//! [`measure`] finds out how fast this machine is; [`Kept`] is a file of such measurements, one for each model of processor, so that a
-//! home folder may be shared between machines. Nothing reads such a file by itself: who wants predictions from
+//! [`measure`] finds out how fast this machine is; [`Kept`] is a file of such measurements, one for each model of processor and one for each device that
+//! was measured (`lawson::wgpu::measure`), so that a home folder may be shared between machines. Nothing reads such a file by itself: who wants predictions from
 //! measurements says [`this_machine`] with the file, and gives the result to
 //! [`predict`](crate::kernel::predict()). No schedule depends on what was measured.
 //!
@@ -14,6 +14,12 @@
 //! assert!(machine.rates.fma.core > 0.0);
 //! # Ok::<(), lawson::Error>(())
 //! ```
+
+#[cfg(feature = "wgpu")]
+mod device;
+
+#[cfg(feature = "wgpu")]
+pub use device::{device_json, device_machine, device_model};
 
 use lawson_graph::file::{io_error, place, read_text_file, write_whole};
 use lawson_graph::{Code, Error, Result};
@@ -33,6 +39,13 @@ const VERSION: u64 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     path: PathBuf,
+}
+
+/// What the file holds: measurements by model.
+#[derive(Default)]
+struct Contents {
+    machines: Map<String, Json>,
+    devices: Map<String, Json>,
 }
 
 /// This machine: what the hardware says of itself, and, if this model was measured, the rates that were kept.
@@ -62,9 +75,9 @@ impl Kept {
         &self.path
     }
 
-    fn machines(&self) -> Result<Map<String, Json>> {
+    fn contents(&self) -> Result<Contents> {
         if !self.path.exists() {
-            return Ok(Map::new());
+            return Ok(Contents::default());
         }
         let text = read_text_file(&self.path)?;
         let malformed = |what: String| {
@@ -81,15 +94,18 @@ impl Kept {
             }
             None => return Err(malformed("the file has no version".to_string())),
         }
-        match file.get("machines") {
-            Some(Json::Object(machines)) => Ok(machines.clone()),
-            _ => Err(malformed("the file has no `machines`".to_string())),
-        }
+        let section = |name: &str| match file.get(name) {
+            Some(Json::Object(section)) => Some(section.clone()),
+            _ => None,
+        };
+        let machines =
+            section("machines").ok_or_else(|| malformed("the file has no `machines`".to_string()))?;
+        Ok(Contents { machines, devices: section("devices").unwrap_or_default() })
     }
 
     /// What was measured on this model of processor, if it was.
     pub fn rates(&self, model: &str) -> Result<Option<Rates>> {
-        let machines = self.machines()?;
+        let Contents { machines, .. } = self.contents()?;
         let Some(kept) = machines.get(model) else { return Ok(None) };
         rates_of(kept).map(Some).map_err(|what| {
             Error::new(Code::FileFormat, format!("the measurement of `{model}`: {what}"))
@@ -100,31 +116,40 @@ impl Kept {
 
     /// Keeps a measurement. The file is written whole or not at all; one that cannot be read is replaced.
     pub fn keep(&self, model: &str, rates: &Rates) -> Result<()> {
-        let mut machines = self.machines().unwrap_or_default();
-        machines.insert(model.to_string(), to_json(rates));
-        self.write(machines)
+        let mut contents = self.contents().unwrap_or_default();
+        contents.machines.insert(model.to_string(), to_json(rates));
+        self.write(contents)
     }
 
     /// Forgets the measurement of a model, or a file that cannot be read; says whether there was one.
     pub fn forget(&self, model: &str) -> Result<bool> {
-        let Ok(mut machines) = self.machines() else {
+        self.forget_from(|contents| &mut contents.machines, model)
+    }
+
+    fn forget_from(
+        &self,
+        section: impl Fn(&mut Contents) -> &mut Map<String, Json>,
+        model: &str,
+    ) -> Result<bool> {
+        let Ok(mut contents) = self.contents() else {
             std::fs::remove_file(&self.path).map_err(|e| io_error("remove", &self.path, &e))?;
             return Ok(true);
         };
-        let there = machines.shift_remove(model).is_some();
-        if there && machines.is_empty() {
+        let there = section(&mut contents).shift_remove(model).is_some();
+        if there && contents.machines.is_empty() && contents.devices.is_empty() {
             std::fs::remove_file(&self.path).map_err(|e| io_error("remove", &self.path, &e))?;
         } else if there {
-            self.write(machines)?;
+            self.write(contents)?;
         }
         Ok(there)
     }
 
-    fn write(&self, machines: Map<String, Json>) -> Result<()> {
+    fn write(&self, contents: Contents) -> Result<()> {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| io_error("make the folder of", &self.path, &e))?;
         }
-        let file = json!({ "version": VERSION, "machines": machines });
+        let Contents { machines, devices } = contents;
+        let file = json!({ "version": VERSION, "machines": machines, "devices": devices });
         write_whole(&self.path, |out| {
             writeln!(out, "{file:#}").map_err(|e| io_error("write", &self.path, &e))
         })
@@ -148,14 +173,16 @@ pub fn to_json(rates: &Rates) -> Json {
     })
 }
 
+/// A number that is kept under this name; what is wrong, if it is none.
+fn positive(name: &str, value: &Json) -> std::result::Result<f64, String> {
+    let found = value.as_f64().filter(|x| x.is_finite() && *x > 0.0);
+    found.ok_or_else(|| format!("`{name}` is {value}, not a positive number"))
+}
+
 /// The inverse of [`to_json`]; what is wrong, if it is none.
 fn rates_of(kept: &Json) -> std::result::Result<Rates, String> {
-    let number = |name: &str, value: &Json| {
-        let found = value.as_f64().filter(|x| x.is_finite() && *x > 0.0);
-        found.ok_or_else(|| format!("`{name}` is {value}, not a positive number"))
-    };
     let pair = |name: &str, value: &Json| {
-        Ok::<_, String>(Rate::new(number(name, &value[0])?, number(name, &value[1])?))
+        Ok::<_, String>(Rate::new(positive(name, &value[0])?, positive(name, &value[1])?))
     };
     let members = kept["members"].as_u64().filter(|n| *n > 0).ok_or("`members` is no number of threads")?;
     let mut read = [Rate::new(0.0, 0.0); 4];
@@ -169,10 +196,10 @@ fn rates_of(kept: &Json) -> std::result::Result<Rates, String> {
         read,
         copy: pair("copy", &kept["copy"])?,
         triad: pair("triad", &kept["triad"])?,
-        disk: if kept["disk"].is_null() { None } else { Some(number("disk", &kept["disk"])?) },
-        barrier: number("barrier", &kept["barrier"])?,
-        launch: number("launch", &kept["launch"])?,
-        run: number("run", &kept["run"])?,
+        disk: if kept["disk"].is_null() { None } else { Some(positive("disk", &kept["disk"])?) },
+        barrier: positive("barrier", &kept["barrier"])?,
+        launch: positive("launch", &kept["launch"])?,
+        run: positive("run", &kept["run"])?,
     })
 }
 

@@ -17,6 +17,7 @@ use lawson_graph::{
 };
 use lawson_kernel::compile::{Stage, compile_watched};
 use lawson_kernel::machine::Machine;
+use lawson_kernel::partition::Fusion;
 use lawson_kernel::{Plan, ValuePort};
 use std::sync::Arc;
 use std::time::Instant;
@@ -86,10 +87,23 @@ pub(crate) struct PlannedSession {
 pub(crate) struct Times<'f> {
     pub(crate) times: u64,
     pub(crate) feeds: &'f [(usize, usize)],
+    #[cfg(feature = "wgpu")]
+    pub(crate) pace: lawson_wgpu::Pace,
 }
 
 impl Times<'_> {
-    pub(crate) const ONCE: Times<'static> = Times { times: 1, feeds: &[] };
+    pub(crate) const ONCE: Times<'static> = Times {
+        times: 1,
+        feeds: &[],
+        #[cfg(feature = "wgpu")]
+        pace: lawson_wgpu::Pace::Whole,
+    };
+}
+
+/// The team of a program that is given none: a member for each processor.
+pub(crate) fn own_team() -> Result<Team> {
+    let members = std::thread::available_parallelism().map_or(1, |n| n.get());
+    Team::new(members).map_err(|e| Error::new(Code::Budget, format!("threads: {e}")))
 }
 
 fn has_bytes(value: &Value) -> bool {
@@ -155,13 +169,14 @@ impl Unpacked {
     /// The code of a graph after the standard passes of this target.
     pub(crate) fn standard(graph: &Graph, isa: Isa, times: &mut CompileTimes) -> Result<Unpacked> {
         let operators = |made: &Unpacked| made.code.plan().operators();
-        let make = |graph: &Graph, times: &mut CompileTimes| Unpacked::new(graph, isa, times);
+        let make =
+            |graph: &Graph, times: &mut CompileTimes| Unpacked::new(graph, isa, Fusion::Predicted, times);
         standard(graph, isa, times, make, operators).map(|(_, code)| code)
     }
 
     /// The code of a graph as it is.
-    pub(crate) fn new(graph: &Graph, isa: Isa, times: &mut CompileTimes) -> Result<Unpacked> {
-        let plan = plan_for(graph, &isa.of(&lawson_cpu::host::machine()), times)?;
+    pub(crate) fn new(graph: &Graph, isa: Isa, fusion: Fusion, times: &mut CompileTimes) -> Result<Unpacked> {
+        let plan = plan_for(graph, &isa.of(&lawson_cpu::host::machine()), fusion, times)?;
         let signature = Signature::new(graph, &plan);
         let start = Instant::now();
         let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len(), isa)?;
@@ -173,10 +188,7 @@ impl Unpacked {
     pub(crate) fn pack(self, team: Option<Team>) -> Result<Planned> {
         let team = match team {
             Some(team) => team,
-            None => {
-                let members = std::thread::available_parallelism().map_or(1, |n| n.get());
-                Team::new(members).map_err(|e| Error::new(Code::Budget, format!("threads: {e}")))?
-            }
+            None => own_team()?,
         };
         let executable = Arc::new(self.code.pack(&team)?);
         let code = Runner::Cpu { executable, team, isa: self.isa };
@@ -196,9 +208,9 @@ fn afford(bytes: u64, limit: Option<u64>, of_what: &str) -> Result<()> {
 }
 
 /// The plan of a graph for a machine.
-fn plan_for(graph: &Graph, machine: &Machine, times: &mut CompileTimes) -> Result<Plan> {
+fn plan_for(graph: &Graph, machine: &Machine, fusion: Fusion, times: &mut CompileTimes) -> Result<Plan> {
     let mut lap = Instant::now();
-    compile_watched(graph, machine, &mut |stage| {
+    compile_watched(graph, machine, fusion, &mut |stage| {
         let now = Instant::now();
         let took = now - std::mem::replace(&mut lap, now);
         match stage {
@@ -214,9 +226,10 @@ impl Planned {
     pub(crate) fn on_device(
         graph: &Graph,
         device: &lawson_wgpu::Device,
+        fusion: Fusion,
         times: &mut CompileTimes,
     ) -> Result<Planned> {
-        let plan = plan_for(graph, &lawson_wgpu::machine(), times)?;
+        let plan = plan_for(graph, &lawson_wgpu::machine(), fusion, times)?;
         let signature = Arc::new(Signature::new(graph, &plan));
         let start = Instant::now();
         let executable =
@@ -458,9 +471,13 @@ impl Instance {
     ) -> Result<()> {
         match (self, times) {
             (Instance::Cpu(i), Times { times: 1, .. }) => i.run(inputs, outputs, options),
-            (Instance::Cpu(i), Times { times, feeds }) => i.run_loop(inputs, outputs, times, feeds, options),
+            (Instance::Cpu(i), Times { times, feeds, .. }) => {
+                i.run_loop(inputs, outputs, times, feeds, options)
+            }
             #[cfg(feature = "wgpu")]
-            (Instance::Wgpu(i), Times { times, feeds }) => i.run_loop(inputs, outputs, times, feeds, options),
+            (Instance::Wgpu(i), Times { times, feeds, pace }) => {
+                i.run_loop(inputs, outputs, lawson_wgpu::Again { times, feeds, pace }, options)
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use crate::planned::{Planned, Unpacked};
 use crate::session::Session;
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, Error, Graph, Result, Type};
+use lawson_kernel::partition::Fusion;
 use lawson_opt::Pipeline;
 use std::fmt;
 use std::sync::Arc;
@@ -49,6 +50,9 @@ pub struct CompileOptions {
     pub target: Target,
     /// What is done to the graph before that.
     pub passes: Passes,
+    /// Which operators may share a kernel. With [`Fusion::Separate`] the standard passes are none, for they rewrite across operators:
+    /// that is for seeing what fusion gains, and for finding the operator at which something goes wrong.
+    pub fusion: Fusion,
     /// The threads that run it on the CPU target; none means a team of one's own, with a member for each processor. Programs
     /// that share a team take turns on it.
     pub team: Option<Team>,
@@ -157,11 +161,12 @@ impl Program {
             })),
             Target::Cpu => {
                 let isa = usable(options.isa)?;
-                let code = match &options.passes {
-                    Passes::None => Unpacked::new(&graph, isa, times)?,
-                    Passes::Standard => Unpacked::standard(&graph, isa, times)?,
-                    Passes::Custom(pipeline) => {
-                        Unpacked::new(&times.passes(|| pipeline.run(&graph))?, isa, times)?
+                let fusion = options.fusion;
+                let code = match (&options.passes, fusion) {
+                    (Passes::Standard, Fusion::Predicted) => Unpacked::standard(&graph, isa, times)?,
+                    (Passes::None | Passes::Standard, _) => Unpacked::new(&graph, isa, fusion, times)?,
+                    (Passes::Custom(pipeline), _) => {
+                        Unpacked::new(&times.passes(|| pipeline.run(&graph))?, isa, fusion, times)?
                     }
                 };
                 // Before the constants are laid out, so that each can go when its copy is there.
@@ -177,12 +182,15 @@ impl Program {
                     Some(device) => device.clone(),
                     None => lawson_wgpu::Device::preferred()?,
                 };
-                let graph = match &options.passes {
-                    Passes::None => graph,
-                    Passes::Standard => times.passes(|| Pipeline::standard().run(&graph))?,
-                    Passes::Custom(pipeline) => times.passes(|| pipeline.run(&graph))?,
+                let fusion = options.fusion;
+                let graph = match (&options.passes, fusion) {
+                    (Passes::Standard, Fusion::Predicted) => {
+                        times.passes(|| Pipeline::standard().run(&graph))?
+                    }
+                    (Passes::None | Passes::Standard, _) => graph,
+                    (Passes::Custom(pipeline), _) => times.passes(|| pipeline.run(&graph))?,
                 };
-                Compiled::Planned(Planned::on_device(&graph, &device, times)?)
+                Compiled::Planned(Planned::on_device(&graph, &device, fusion, times)?)
             }
         };
         Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))
@@ -251,9 +259,15 @@ impl Program {
     /// What the wgpu target made of the plan, if that is the target.
     #[cfg(feature = "wgpu")]
     pub fn shaders(&self) -> Option<&lawson_wgpu::Executable> {
+        self.shared_shaders().map(|e| &**e)
+    }
+
+    /// The shaders, for those who run them on values of the device.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn shared_shaders(&self) -> Option<&Arc<lawson_wgpu::Executable>> {
         match &self.0.code {
             Compiled::Reference(_) => None,
-            Compiled::Planned(planned) => planned.shaders().map(|e| &**e),
+            Compiled::Planned(planned) => planned.shaders(),
         }
     }
 

@@ -25,6 +25,9 @@ pub(crate) struct Budget {
     pub(crate) options: interp::Options,
     /// How many bytes a compiled program may take.
     pub(crate) max_bytes: Option<u64>,
+    /// How loops of runs are handed over to a device.
+    #[cfg(feature = "wgpu")]
+    pub(crate) pace: lawson_wgpu::Pace,
 }
 
 /// How much a run may use before it is stopped with an error.
@@ -43,13 +46,30 @@ impl Default for Limits {
     }
 }
 
+impl Budget {
+    fn times<'f>(&self, times: u64, feeds: &'f [(usize, usize)]) -> Times<'f> {
+        Times {
+            times,
+            feeds,
+            #[cfg(feature = "wgpu")]
+            pace: self.pace,
+        }
+    }
+}
+
 impl Session {
     pub(crate) fn new(program: Program) -> Session {
         #[cfg(feature = "onnx")]
         let options = interp::Options { host: lawson_onnx::host_functions(), ..interp::Options::default() };
         #[cfg(not(feature = "onnx"))]
         let options = interp::Options::default();
-        Session { program, budget: Budget { options, max_bytes: None }, planned: None }
+        let budget = Budget {
+            options,
+            max_bytes: None,
+            #[cfg(feature = "wgpu")]
+            pace: lawson_wgpu::Pace::default(),
+        };
+        Session { program, budget, planned: None }
     }
 
     /// The program.
@@ -67,6 +87,13 @@ impl Session {
         self.budget.max_bytes = limits.max_bytes;
         // Made under the limits of before.
         self.planned = None;
+    }
+
+    /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it, nor does anything on
+    /// other targets.
+    #[cfg(feature = "wgpu")]
+    pub fn set_pace(&mut self, pace: lawson_wgpu::Pace) {
+        self.budget.pace = pace;
     }
 
     /// Provides the functions that `host_call` operators name, instead of those of the ONNX front end.
@@ -204,7 +231,7 @@ impl Session {
                 Ok(results)
             }
             Compiled::Planned(planned) => {
-                planned.run_values(&mut self.planned, inputs, Times { times, feeds: &feeds }, &self.budget)
+                planned.run_values(&mut self.planned, inputs, self.budget.times(times, &feeds), &self.budget)
             }
         }
     }
@@ -221,7 +248,7 @@ impl Session {
         self.check_views(outputs.len())?;
         let feeds = self.feeds(times)?;
         if let Compiled::Planned(planned) = self.program.code()
-            && let times = (Times { times, feeds: &feeds })
+            && let times = self.budget.times(times, &feeds)
             && planned.run_views(&mut self.planned, inputs, outputs, times, &self.budget)? == Ran::Yes
         {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Arguments of the commands that read a graph and say or do something with it.
 
-use super::{Bind, DeviceArgs, InputArgs, Isa, Target};
+use super::{Bind, DeviceArgs, Fusion, InputArgs, Isa, Target};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -81,6 +81,9 @@ pub struct RunArgs {
     /// How the CPU target runs kernels [default: the best that this machine has].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,
+    /// Which operators may share a kernel.
+    #[arg(long, value_enum, default_value_t = Fusion::Predicted, value_name = "FUSION")]
+    pub fusion: Fusion,
     /// Run so many times; outputs become inputs of the next run, where the signature says so or types agree by position.
     #[arg(long, value_name = "COUNT", conflicts_with = "exact")]
     pub repeat: Option<u64>,

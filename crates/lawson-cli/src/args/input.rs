@@ -30,22 +30,22 @@ impl std::str::FromStr for Bind {
 pub struct InputArgs {
     /// NAME=FILE, NAME=random, NAME=zeros; FILE.npz for several; FILE for the only one; random or zeros for
     /// all that are left. A FILE is .npy, .pb (a value of ONNX test data), or an image (.png, .jpg, .bmp, .ppm).
-    #[arg(short, long = "input", value_name = "INPUT")]
+    #[arg(short, long = "input", value_name = "INPUT", requires = "file")]
     pub inputs: Vec<String>,
     #[command(flatten)]
     pub image: ImageArgs,
-    /// The seed of random inputs, and of the sizes that nothing else determines.
+    /// The seed of random inputs and lists, and of the sizes that nothing else determines.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Give a symbol a value.
-    #[arg(long, visible_alias = "dim", value_name = "NAME=NUMBER")]
+    #[arg(long, visible_alias = "dim", value_name = "NAME=NUMBER", requires = "file")]
     pub bind: Vec<Bind>,
     /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", requires = "file")]
     pub max_steps: Option<u64>,
     /// How many bytes of values may be alive at once, and inputs be made of; on the reference target a float takes 8 and an integer 16 [default: 2147483648 there; on
     /// the CPU target what the system has left].
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", requires = "file")]
     pub max_bytes: Option<u64>,
 }
 
@@ -53,13 +53,13 @@ pub struct InputArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct ImageArgs {
     /// Where the channels of an image go [default: where the input has 1 or 3].
-    #[arg(long, value_enum, value_name = "LAYOUT")]
+    #[arg(long, value_enum, value_name = "LAYOUT", requires = "file")]
     pub layout: Option<ImageLayout>,
     /// What is taken from each channel of an image, in 0 to 1 [default: 0].
-    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "file")]
     pub mean: Vec<f64>,
     /// What each channel of an image is divided by after that [default: 1].
-    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "file")]
     pub std: Vec<f64>,
 }
 

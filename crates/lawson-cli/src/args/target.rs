@@ -63,3 +63,22 @@ impl Isa {
         }
     }
 }
+
+/// Which operators may share a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fusion {
+    /// Those that are predicted to take less time together.
+    Predicted,
+    /// None: each operator has kernels of its own, and the standard passes, which rewrite across operators, do not run.
+    Separate,
+}
+
+impl Fusion {
+    /// As the library names it.
+    pub fn to_lawson(self) -> lawson::Fusion {
+        match self {
+            Fusion::Predicted => lawson::Fusion::Predicted,
+            Fusion::Separate => lawson::Fusion::Separate,
+        }
+    }
+}

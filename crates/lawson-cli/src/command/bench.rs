@@ -1,10 +1,10 @@
 //! `lawson bench`: how long compiling a graph takes by stage, how long it runs, how much memory it needs; and, with
-//! `--kernels`, where the time goes (`steps.rs`).
+//! `--kernels`, where the time goes (`steps.rs`). Without a graph, `modes/` takes over.
 
 use super::run::{operators_json, print_symbols, symbols_json};
 use super::steps::{self, Steps};
-use super::{passes, time};
-use crate::args::{BenchArgs, Isa, Target};
+use super::{modes, passes, time};
+use crate::args::{BenchArgs, DeviceArgs, Isa, Target};
 use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
 use crate::{device, input, load};
@@ -37,18 +37,28 @@ struct MemoryUse {
     resident: Option<u64>,
 }
 
+/// How long a file is run where nothing is said.
+const SECONDS: f64 = 2.0;
+
 pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    if !args.seconds.is_finite() || args.seconds < 0.0 {
+    if args.seconds.is_some_and(|s| !s.is_finite() || s < 0.0) {
         return Err(Error::new(Code::Usage, "--seconds is a number that is not negative").into());
     }
+    match &args.file {
+        Some(file) => time_file(args, file, reporter, out),
+        None => modes::run(args, reporter, out),
+    }
+}
+
+fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    let seconds = args.seconds.unwrap_or(SECONDS);
     if args.kernels && args.target == Target::Reference {
         return Err(Error::new(Code::Usage, "the reference target has no kernels")
             .help("leave out --kernels, or say --target cpu")
             .into());
     }
     let teams = teams(args)?;
-    let machine = steps::machine(reporter)?;
-    let loaded = load::graph(&args.file)?;
+    let loaded = load::graph(file)?;
     let mut inputs = args.input.clone();
     if inputs.inputs.is_empty() && loaded.input.is_none() {
         inputs.inputs.push("random".to_string());
@@ -59,11 +69,13 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     let options = CompileOptions {
         target: args.target.to_lawson(),
         passes: passes(&args.passes)?,
+        fusion: args.fusion.to_lawson(),
         team: teams.first().cloned(),
         isa: args.isa.map(Isa::to_cpu),
-        device: device::open(args.target, &args.device)?,
+        device: device::open(args.target, &DeviceArgs { device: args.device.clone() })?,
     };
     let device = options.device.as_ref().map(|d| d.adapter()).transpose()?.map(|a| a.name);
+    let machine = steps::machine(reporter, options.device.as_ref())?;
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();
@@ -74,7 +86,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         let start = Instant::now();
         let results = session.run_values(&values)?;
         let first = start.elapsed().as_secs_f64();
-        let (samples, batch) = sample(&mut session, &values, &results, args.seconds)?;
+        let (samples, batch) = sample(&mut session, &values, &results, seconds)?;
         let iteration = args.repeat.map(|times| iteration(&mut session, &values, times)).transpose()?;
         let threads = teams.get(n).map_or(1, Team::members);
         let steps = match args.kernels {
@@ -246,8 +258,7 @@ fn print_compile(compile: &CompileTimes, out: &mut dyn Write) -> Outcome {
 
 impl Timed {
     fn at(&self, part: f64) -> f64 {
-        let last = self.samples.len().saturating_sub(1);
-        self.samples.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
+        time::quantile(&self.samples, part)
     }
 
     fn to_json(&self, flops: Option<f64>, bytes: Option<f64>) -> Json {

@@ -1,5 +1,6 @@
 //! `lawson machine`: how fast this machine is, measured once and kept, beside the estimates that it replaces.
 
+use super::machine_device;
 use crate::args::MachineArgs;
 use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
@@ -11,16 +12,14 @@ use std::io::Write;
 use std::path::Path;
 
 pub fn run(args: &MachineArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    if let Some(device) = &args.device {
+        return machine_device::run(device, args, reporter, out);
+    }
     let kept = Kept::of_user();
     let model = model();
     if args.forget {
         let forgotten = kept.as_ref().map(|k| k.forget(&model)).transpose()?.unwrap_or(false);
-        match reporter.json {
-            true => writeln!(out, "{:#}", json!({ "forgotten": forgotten }))?,
-            false if forgotten => writeln!(out, "forgotten: times are predicted from estimates again")?,
-            false => writeln!(out, "nothing was kept for {model}")?,
-        }
-        return Ok(());
+        return say_forgotten(forgotten, &model, reporter, out);
     }
     let machine = this_machine(None)?;
     let before = match &kept {
@@ -37,13 +36,27 @@ pub fn run(args: &MachineArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
     print(&model, &machine, &rates, path.as_deref(), fresh, reporter, out)?;
     out.flush()?;
     if fresh {
-        let nowhere = || {
-            Error::new(Code::Io, "neither XDG_CACHE_HOME nor HOME says where to keep the measurement")
-                .help("set XDG_CACHE_HOME to a folder")
-        };
-        let kept = kept.ok_or_else(nowhere)?;
-        kept.keep(&model, &rates)
-            .map_err(|e| e.help("the measurement was not kept; XDG_CACHE_HOME says where it should be"))?;
+        keep(kept, |kept| kept.keep(&model, &rates))?;
+    }
+    Ok(())
+}
+
+/// Keeps a measurement in the file of this user.
+pub fn keep(kept: Option<Kept>, keep: impl FnOnce(&Kept) -> Result<()>) -> Result<()> {
+    let nowhere = || {
+        Error::new(Code::Io, "neither XDG_CACHE_HOME nor HOME says where to keep the measurement")
+            .help("set XDG_CACHE_HOME to a folder")
+    };
+    keep(&kept.ok_or_else(nowhere)?)
+        .map_err(|e| e.help("the measurement was not kept; XDG_CACHE_HOME says where it should be"))
+}
+
+/// Says whether a measurement was forgotten.
+pub fn say_forgotten(forgotten: bool, model: &str, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    match reporter.json {
+        true => writeln!(out, "{:#}", json!({ "forgotten": forgotten }))?,
+        false if forgotten => writeln!(out, "forgotten: times are predicted from estimates again")?,
+        false => writeln!(out, "nothing was kept for {model}")?,
     }
     Ok(())
 }

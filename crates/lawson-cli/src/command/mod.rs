@@ -13,6 +13,8 @@ mod fuzz;
 mod kernels;
 mod list;
 mod machine;
+mod machine_device;
+mod modes;
 mod onnx_test;
 mod opcodes;
 mod ops;

@@ -117,7 +117,7 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
         }
     };
     let device = device::open(args.target, &args.device)?;
-    Ok(CompileOptions { target, passes, team, isa, device })
+    Ok(CompileOptions { target, passes, fusion: args.fusion.to_lawson(), team, isa, device })
 }
 
 /// What was left to the host, if anything was.

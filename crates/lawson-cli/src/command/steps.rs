@@ -3,10 +3,11 @@
 use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
 use lawson::graph::Bindings;
-use lawson::kernel::machine::Machine;
+use lawson::kernel::machine::{Machine, Spread};
 use lawson::kernel::predict::{Prediction, predict_plan};
 use lawson::kernel::{Expr, Kernel, Mode, Plan};
-use lawson::machine::{Kept, this_machine};
+use lawson::machine::{Kept, device_machine, this_machine};
+use lawson::wgpu::Device;
 use lawson::{Result, Session, Value};
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -34,14 +35,18 @@ const TIME: f64 = 1.5;
 /// Operators that are listed by name.
 const LISTED: usize = 8;
 
-/// The machine that predictions are for: as measured, if it was.
-pub fn machine(reporter: &Reporter) -> Result<Machine> {
-    match this_machine(Kept::of_user().as_ref()) {
+/// The machine that predictions are for, a device or this one: as measured, if it was.
+pub fn machine(reporter: &Reporter, device: Option<&Device>) -> Result<Machine> {
+    let of = |kept: Option<&Kept>| match device {
+        Some(device) => device_machine(kept, device),
+        None => this_machine(kept),
+    };
+    match of(Kept::of_user().as_ref()) {
         Ok(machine) => Ok(machine),
         // What was kept is of no use; what is asked for here does not need it.
         Err(e) => {
             reporter.note(&format!("times are predicted from estimates: {}", e.message()));
-            this_machine(None)
+            of(None)
         }
     }
 }
@@ -166,7 +171,7 @@ impl Steps {
     }
 }
 
-/// The seconds that stand around a step because it is timed: two looks at the clock, and two barriers of a team.
+/// The seconds that stand around a step because it is timed: two looks at the clock, and two barriers of a team or a submission to a device.
 fn around(machine: &Machine, threads: usize) -> f64 {
     let mut looks: Vec<f64> = (0..101)
         .map(|_| {
@@ -175,7 +180,12 @@ fn around(machine: &Machine, threads: usize) -> f64 {
         })
         .collect();
     looks.sort_by(f64::total_cmp);
-    looks[looks.len() / 2] + if threads > 1 { machine.rates.barrier } else { 0.0 }
+    let meeting = match machine.spread {
+        Spread::Grid => machine.rates.run,
+        Spread::Team if threads > 1 => machine.rates.barrier,
+        Spread::Team => 0.0,
+    };
+    looks[looks.len() / 2] + meeting
 }
 
 /// The names of the buffers that a step writes.

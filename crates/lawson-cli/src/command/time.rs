@@ -70,6 +70,12 @@ fn repeat(run: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
+/// What this part of samples, which are sorted, does not exceed.
+pub fn quantile(sorted: &[f64], part: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

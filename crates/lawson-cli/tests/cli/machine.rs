@@ -40,6 +40,34 @@ fn a_measurement_is_kept_shown_again_and_forgotten() {
 }
 
 #[test]
+fn a_device_is_measured_once_beside_the_processor() {
+    let f = Folder::new();
+    f.kept().keep("a processor", &Rates::estimate(1e9, 1)).unwrap();
+    let (first, code) = f.json(&["machine", "--device", "wgpu", "--json"]);
+    assert_eq!((code, &first["measured_now"]), (0, &Json::Bool(true)));
+    for name in ["copy", "launch", "submit", "upload", "download"] {
+        assert!(first["measured"][name].as_f64().unwrap() > 0.0, "{first}");
+    }
+    let (second, _) = f.json(&["machine", "--device", "0", "--json"]);
+    assert_eq!((&second["measured_now"], &second["measured"]), (&Json::Bool(false), &first["measured"]));
+    assert!(f.kept().rates("a processor").unwrap().is_some());
+    // Predictions for the device come from it.
+    let mut rates = f.kept().device_rates(first["model"].as_str().unwrap()).unwrap().unwrap();
+    rates.launch = 1.0;
+    f.kept().keep_device(first["model"].as_str().unwrap(), &rates).unwrap();
+    f.file("chain.law", CHAIN);
+    let args =
+        ["bench", "chain.law", "--bind", "N=4", "--seconds", "0", "--target", "wgpu", "--kernels", "--json"];
+    let (report, code) = f.json(&args);
+    assert_eq!(code, 0, "{report:#}");
+    let step = &report["runs"][0]["kernels"]["steps"][0];
+    assert!(step["predicted_us"].as_f64().unwrap() >= 1e6, "{step}");
+    assert_eq!(f.json(&["machine", "--device", "wgpu", "--forget", "--json"]).0["forgotten"], true);
+    assert_eq!(f.json(&["machine", "--device", "wgpu", "--forget", "--json"]).0["forgotten"], false);
+    assert_eq!(f.run(&["machine", "--device", "no such device"]).status.code(), Some(1));
+}
+
+#[test]
 fn a_file_that_is_no_measurement_is_an_error_with_its_place() {
     let f = Folder::new();
     f.kept().keep(&model(), &Rates::estimate(1e9, 1)).unwrap();

@@ -9,6 +9,7 @@ mod fuzz;
 mod lists;
 mod machine;
 mod models;
+mod modes;
 mod onnx;
 mod onnx_test;
 mod passes;

@@ -70,6 +70,8 @@ pub(super) struct Groups<'g> {
     members: Vec<Members>,
     /// The group of each node that has one.
     of: Vec<Option<usize>>,
+    /// The operator that each node is part of, if only nodes of the same one are joined.
+    part_of: Option<&'g [NodeId]>,
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
     lowered: HashMap<usize, Lowered>,
@@ -78,7 +80,12 @@ pub(super) struct Groups<'g> {
 }
 
 impl<'g> Groups<'g> {
-    pub(super) fn new(graph: &'g Graph, orders: &'g Orders, machine: &'g Machine) -> Groups<'g> {
+    pub(super) fn new(
+        graph: &'g Graph,
+        orders: &'g Orders,
+        machine: &'g Machine,
+        part_of: Option<&'g [NodeId]>,
+    ) -> Groups<'g> {
         let flow = Flow::new(graph);
         let mut groups = Groups {
             graph,
@@ -87,6 +94,7 @@ impl<'g> Groups<'g> {
             flow,
             members: Vec::new(),
             of: vec![None; graph.nodes().len()],
+            part_of,
             heap: BinaryHeap::new(),
             lowered: HashMap::new(),
             refused: HashMap::new(),
@@ -272,6 +280,11 @@ impl<'g> Groups<'g> {
         let (x, y) = (&self.members[a], &self.members[b]);
         if x.is_alone || y.is_alone {
             return Err(Refused::Alone);
+        }
+        // All nodes of a group are part of the same operator.
+        let operator = |m: &Members| Some(self.part_of?.get(m.first)?.index());
+        if operator(x) != operator(y) {
+            return Err(Refused::Separate);
         }
         if x.nodes.len() + y.nodes.len() > MOST_NODES {
             return Err(Refused::Size { nodes: x.nodes.len() + y.nodes.len() });

@@ -16,7 +16,18 @@ use crate::group::{Group, Refused};
 use crate::layout::Orders;
 use crate::lower::Lowered;
 use crate::machine::Machine;
-use lawson_graph::{Graph, ValueId};
+use lawson_graph::{Graph, NodeId, ValueId};
+
+/// Which operators may share a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fusion {
+    /// Those that are predicted to take less time together.
+    #[default]
+    Predicted,
+    /// None: each operator of the graph has kernels of its own. A composite is one operator, whose parts may share one; in bodies of loops
+    /// and branches every primitive is one. Views and numbers that cost nothing to compute anew are still part of whoever reads them.
+    Separate,
+}
 
 /// A group with the kernel that it becomes.
 #[derive(Debug)]
@@ -55,7 +66,17 @@ pub struct Refusal {
 
 /// The groups of a graph, for values that lie in these orders. Of composites only `attention` becomes a kernel.
 pub fn partition(graph: &Graph, orders: &Orders, machine: &Machine) -> Partition {
-    let mut groups = join::Groups::new(graph, orders, machine);
+    partition_within(graph, orders, machine, None)
+}
+
+/// As [`partition`], but nodes are joined only if the operator that they are part of, given for each node, is the same.
+pub fn partition_within(
+    graph: &Graph,
+    orders: &Orders,
+    machine: &Machine,
+    part_of: Option<&[NodeId]>,
+) -> Partition {
+    let mut groups = join::Groups::new(graph, orders, machine, part_of);
     groups.join_all();
     groups.finish()
 }

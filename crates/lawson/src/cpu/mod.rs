@@ -4,7 +4,7 @@
 //! plan into machine code; [`machine`] describes this processor. `planned.rs` beside this folder compiles and runs whole programs.
 
 pub use lawson_cpu::host::{machine, missing_feature};
-pub use lawson_cpu::memory::Memory;
+pub use lawson_cpu::memory::{Memory, available as available_memory};
 pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 
 use crate::program::CompileTimes;

@@ -248,6 +248,7 @@ impl Judge {
             isa: self.isa,
             #[cfg(feature = "wgpu")]
             device: self.device.clone(),
+            ..CompileOptions::default()
         };
         let first = Program::compile(graph.clone(), &options)?;
         let others = self.teams.iter().skip(1).map(|t| first.with_team(t.clone()));

@@ -6,6 +6,7 @@
 
 mod constants;
 mod errors;
+mod fusion;
 mod host;
 mod loops;
 mod ports;

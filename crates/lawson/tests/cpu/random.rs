@@ -6,7 +6,7 @@ mod trial;
 use super::there;
 use lawson::cpu::Isa;
 use lawson::kernel::Operators;
-use lawson::{CompileOptions, DType, Target, Team};
+use lawson::{CompileOptions, DType, Fusion, Target, Team};
 use trial::Trial;
 
 /// Integers that share bytes, and floats of 8 bits and less.
@@ -14,11 +14,11 @@ fn is_tiny(dtype: DType) -> bool {
     dtype != DType::Bool && (dtype.bits() < 8 || dtype.bits() == 8 && dtype.is_float())
 }
 
-fn check(isa: Isa, count: u64, threads: &[usize]) -> Operators {
+fn check(isa: Isa, fusion: Fusion, count: u64, threads: &[usize]) -> Operators {
     let way = |threads: &usize| {
         let team = Some(Team::new(*threads).unwrap());
         let options =
-            CompileOptions { target: Target::Cpu, team, isa: Some(isa), ..CompileOptions::default() };
+            CompileOptions { target: Target::Cpu, fusion, team, isa: Some(isa), ..CompileOptions::default() };
         (format!("{threads} threads"), options)
     };
     let evaluated = if isa == Isa::Portable { |_| true } else { is_tiny };
@@ -30,7 +30,7 @@ fn no_graph_is_refused() {
     if !there() {
         return;
     }
-    let Operators { machine_code, interpreter, .. } = check(Isa::Avx512, 250, &[1, 2, 3]);
+    let Operators { machine_code, interpreter, .. } = check(Isa::Avx512, Fusion::Predicted, 250, &[1, 2, 3]);
     assert!(machine_code > 100 && interpreter > 100);
 }
 
@@ -39,12 +39,22 @@ fn no_graph_is_refused_without_avx512() {
     if Isa::Avx2.missing().is_some() {
         return;
     }
-    let Operators { machine_code, interpreter, .. } = check(Isa::Avx2, 250, &[1, 3]);
+    let Operators { machine_code, interpreter, .. } = check(Isa::Avx2, Fusion::Predicted, 250, &[1, 3]);
+    assert!(machine_code > 100 && interpreter > 100);
+}
+
+#[test]
+fn no_graph_is_refused_with_operators_apart() {
+    if !there() {
+        return;
+    }
+    let Operators { machine_code, interpreter, .. } = check(Isa::best(), Fusion::Separate, 150, &[2]);
     assert!(machine_code > 100 && interpreter > 100);
 }
 
 #[test]
 fn the_portable_evaluator_runs_every_kernel() {
-    let Operators { machine_code, evaluator, interpreter } = check(Isa::Portable, 120, &[2]);
+    let Operators { machine_code, evaluator, interpreter } =
+        check(Isa::Portable, Fusion::Predicted, 120, &[2]);
     assert!(machine_code == 0 && evaluator > 100 && interpreter > 100);
 }

@@ -3,6 +3,8 @@
 #![cfg(feature = "wgpu")]
 #![allow(clippy::unwrap_used)]
 
+mod eager;
+mod pace;
 mod random;
 mod runs;
 

@@ -1,0 +1,90 @@
+//! Operators that are compiled apart: which kernels there are, what the plan says, and that results are the same.
+
+use super::{graph, there};
+use lawson::graph::interp;
+use lawson::kernel::{Action, Refused};
+use lawson::{CompileOptions, Fusion, Passes, Program, Tensor};
+
+const LAYERS: &str = "graph @layers(%x: f32[4, 8], %w: f32[8, 8], %b: f32[8]) -> (p: f32[4, 8]) {
+  %h = linear %x, %w, %b
+  %a = relu %h
+  %n = neg %a
+  %p = softmax %n {axis = 1}
+  return %p
+}";
+
+fn compile(text: &str, fusion: Fusion) -> Program {
+    Program::compile(graph(text), &CompileOptions { fusion, ..CompileOptions::default() }).unwrap()
+}
+
+fn launches(program: &Program) -> usize {
+    let mut count = 0;
+    program.plan().unwrap().visit(&mut |step, _| {
+        count += usize::from(matches!(step.action, Action::Launch { .. }));
+    });
+    count
+}
+
+#[test]
+fn operators_apart_have_kernels_of_their_own_and_composites_are_one() {
+    if !there() {
+        return;
+    }
+    let (apart, fused) = (compile(LAYERS, Fusion::Separate), compile(LAYERS, Fusion::Predicted));
+    // A product with its bias, two elementwise operators, and rows that are gone through several times.
+    assert_eq!(launches(&apart), 4, "{}", apart.plan().unwrap());
+    assert_eq!(launches(&fused), 2, "{}", fused.plan().unwrap());
+    let refused = &apart.plan().unwrap().refused;
+    assert_eq!(refused.len(), 3);
+    assert!(refused.iter().all(|r| r.why == Refused::Separate), "{refused:?}");
+}
+
+#[test]
+fn operators_apart_give_what_the_oracle_gives() {
+    if !there() {
+        return;
+    }
+    let inputs = super::inputs(LAYERS, &[], 3);
+    let values: Vec<_> = inputs.iter().cloned().map(lawson::Value::from).collect();
+    let oracle = interp::run_bounded(&graph(LAYERS), &values, &interp::Options::default()).unwrap();
+    for passes in [Passes::Standard, Passes::None, Passes::Custom("simplify".parse().unwrap())] {
+        let options = CompileOptions { fusion: Fusion::Separate, passes, ..CompileOptions::default() };
+        let program = Program::compile(graph(LAYERS), &options).unwrap();
+        let found = program.session().run_values(&values).unwrap();
+        let comparison = interp::compare(&oracle[0], &found[0], 4.0);
+        assert!(comparison.ok(), "{comparison}");
+    }
+}
+
+#[test]
+fn bodies_of_loops_have_their_primitives_apart() {
+    if !there() {
+        return;
+    }
+    let text = "graph @f(%x: f32[4, 4]) -> (y: f32[4, 4]) {
+      %n: i32[] = constant 3
+      %y, %k = while %x, %n {carried = 2} cond(%s: f32[4, 4], %i: i32[]) {
+        %z: i32[] = constant 0
+        %more = gt %i, %z
+        return %more
+      } body(%s: f32[4, 4], %i: i32[]) {
+        %p = softmax %s {axis = 1}
+        %one: i32[] = constant 1
+        %j = sub %i, %one
+        return %p, %j
+      }
+      return %y
+    }";
+    let graph = graph(text);
+    let x: Vec<f32> = (0..16).map(|i| i as f32 / 7.0).collect();
+    let x = Tensor::from_slice(&[4, 4], &x).unwrap();
+    let run = |fusion: Fusion| {
+        let options = CompileOptions { fusion, ..CompileOptions::default() };
+        let program = Program::compile(graph.clone(), &options).unwrap();
+        let y = program.session().run(std::slice::from_ref(&x)).unwrap()[0].to_vec::<f32>().unwrap();
+        (launches(&program), y)
+    };
+    let ((apart, a), (fused, b)) = (run(Fusion::Separate), run(Fusion::Predicted));
+    assert!(apart > fused, "{apart} and {fused}");
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-6), "{a:?} {b:?}");
+}
