@@ -99,7 +99,7 @@ const SMALL: [f32; 7] = [
 const LARGE: [f32; 6] =
     [3.080_614_6e-4, -4.632_941e-3, 3.300_682_5e-2, -1.518_359e-1, -9.171_659e-1, -1.628_096_8];
 /// `2^r` for `|r| <= 1/2`, highest power first, within 2^-23: it is felt as a part of what is left to 1 alone.
-const POWER: [f32; 6] = [1.326_472_8e-3, 9.671_513e-3, 5.550_733_6e-2, 2.402_224_2e-1, 6.931_47e-1, 1.0];
+const POWER: [f32; 6] = [1.326_472_8e-3, 9.671_513e-3, 5.550_733_6e-2, 2.402_224_2e-1, 6.931_470_6e-1, 1.0];
 /// Where the two meet.
 const SPLIT: f32 = 0.92;
 
