@@ -286,6 +286,6 @@ impl IntBound {
     /// As the float whose bits it is.
     pub(super) fn as_bits(self, from: DType, to: DType) -> FloatBound {
         let value = scalar::float_from_bits(from, to, self.value());
-        if self.is_exact() { FloatBound::point(value) } else { FloatBound::anything(value) }
+        if self.is_exact() { FloatBound::exact(value) } else { FloatBound::anything(value) }
     }
 }
