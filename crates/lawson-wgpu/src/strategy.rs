@@ -115,9 +115,13 @@ const SHAPES: [Shape; 4] = [
     Shape::new(32, 32, 16, 4, 4),
 ];
 
-/// Tiles for results so small that there are too few of any to keep a device busy: members share the sums too.
-const SHARED_SHAPES: [Shape; 2] =
-    [Shape::new(32, 32, 32, 4, 4).shared(4), Shape::new(16, 16, 32, 4, 4).shared(8)];
+/// Tiles for results so small that there are too few of any to keep a device busy: members share the sums too. The last are for the smallest
+/// results.
+const SHARED_SHAPES: [Shape; 3] = [
+    Shape::new(16, 32, 64, 4, 4).shared(8),
+    Shape::new(16, 16, 32, 4, 4).shared(8),
+    Shape::new(16, 16, 64, 4, 4).shared(16),
+];
 
 /// So many tiles keep a large device busy.
 const ENOUGH_TILES: i64 = 200;
