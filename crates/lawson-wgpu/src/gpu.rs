@@ -14,7 +14,7 @@ use std::sync::{Arc, mpsc};
 use wgpu::util::DeviceExt;
 
 /// A device on which kernels are run one by one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gpu {
     handles: Arc<Handles>,
     capabilities: Capabilities,

@@ -1,6 +1,6 @@
 //! Every primitive in every dtype that op codes have, on every pair of awkward numbers: the same bits as the oracle's.
 
-use crate::support::{Near, check, gpu};
+use crate::support::{Near, check, gpu, gpus};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Dim, Facts};
 use lawson_kernel::build::{loop_of, store};
@@ -70,7 +70,9 @@ fn on_pairs(dtype: DType, out: DType, make: impl FnOnce(&mut Kernel, ExprId, Exp
     k.body = vec![loop_of(i, 0, n, 1, Kind::Parallel, vec![inner])];
     let bytes = all.concat();
     let size = out.bytes_for((n * n) as usize).unwrap();
-    check(gpu(), &k, &[], &[bytes.clone(), bytes, vec![0; size]], Near::Equal);
+    for gpu in gpus() {
+        check(gpu, &k, &[], &[bytes.clone(), bytes.clone(), vec![0; size]], Near::Equal);
+    }
 }
 
 const NUMBERS: [DType; 3] = [DType::F32, DType::I32, DType::U32];

@@ -5,7 +5,7 @@
 //! symbols separated by spaces) and `// private: BYTES`. `.ops` and `.wgsl` beside it hold what is expected; with
 //! `LAWSON_BLESS=1` in the environment they are rewritten to what is found.
 
-use crate::support::{Near, buffers, check, gpu};
+use crate::support::{Near, buffers, check, gpu, gpus};
 use lawson_graph::Symbol;
 use lawson_graph::random::Rng;
 use lawson_kernel::verify::verify;
@@ -86,10 +86,9 @@ fn texts_are_as_they_were_and_valid() {
 /// Transcendental functions of the evaluator are those of f64; sums run in the same order on both sides.
 #[test]
 fn results_are_those_of_the_evaluator() {
-    for file in files() {
-        let capabilities =
-            Capabilities { private_bytes: file.capabilities.private_bytes, ..*gpu().capabilities() };
-        let gpu = Gpu::new().unwrap().with_capabilities(capabilities);
+    for (file, gpu) in files().iter().flat_map(|f| gpus().iter().map(move |g| (f, g))) {
+        let private_bytes = file.capabilities.private_bytes;
+        let gpu = gpu.clone().with_capabilities(Capabilities { private_bytes, ..*gpu.capabilities() });
         for symbols in &file.binds {
             let inputs = buffers(&file.kernel, symbols, &mut Rng::new(5));
             check(&gpu, &file.kernel, symbols, &inputs, Near::Units(8.0));

@@ -4,20 +4,40 @@ use lawson_graph::interp::Element;
 use lawson_graph::random::Rng;
 use lawson_graph::{DType, Result, Symbol};
 use lawson_kernel::{Kernel, Role, eval};
-use lawson_wgpu::{Capabilities, Gpu, Listing, wgsl};
+use lawson_wgpu::{Capabilities, Device, Floats, Fused, Gpu, Language, Listing, Options, wgsl};
 use std::sync::OnceLock;
 
 /// The device.
 pub fn gpu() -> &'static Gpu {
-    static GPU: OnceLock<Gpu> = OnceLock::new();
-    GPU.get_or_init(|| {
-        let gpu = Gpu::new().unwrap_or_else(|e| panic!("{e}"));
-        // Results are compared here: a loop that a driver leaves too early would show. What is known beforehand of loops with
-        // bounds of their own is more than they take.
-        let capabilities = Capabilities { max_iterations: None, ..*gpu.capabilities() };
-        let gpu = gpu.with_capabilities(capabilities);
-        println!("{}: {:?}", gpu.name(), gpu.capabilities());
-        gpu
+    &gpus()[0]
+}
+
+/// The device in the ways in which devices get shaders: as SPIR-V where it takes that, as WGSL, and as WGSL for a compiler of which nothing good
+/// is known.
+pub fn gpus() -> &'static [Gpu; 3] {
+    static GPUS: OnceLock<[Gpu; 3]> = OnceLock::new();
+    GPUS.get_or_init(|| {
+        let open = |language: Language| {
+            let device = Device::open(Options { language, ..Options::default() });
+            let gpu = device.and_then(|d| Gpu::on(&d)).unwrap_or_else(|e| panic!("{e}"));
+            // Results are compared here: a loop that a driver leaves too early would show. What is known beforehand of loops with
+            // bounds of their own is more than they take.
+            let capabilities = Capabilities { max_iterations: None, ..*gpu.capabilities() };
+            gpu.with_capabilities(capabilities)
+        };
+        let (best, wgsl) = (open(Language::Best), open(Language::Wgsl));
+        let worst = Capabilities {
+            fused: Fused::Twice,
+            floats: Floats::Rearranged,
+            compares: false,
+            subgroup: None,
+            ..*wgsl.capabilities()
+        };
+        let gpus = [best, wgsl.clone(), wgsl.with_capabilities(worst)];
+        for gpu in &gpus {
+            println!("{}: {:?}", gpu.name(), gpu.capabilities());
+        }
+        gpus
     })
 }
 
