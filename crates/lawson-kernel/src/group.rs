@@ -78,6 +78,8 @@ pub enum Refused {
     Waits,
     /// They belong to different operators of the graph, and these are compiled apart.
     Separate,
+    /// One of them has a dtype that the target does not compute with, and would take the other along to the host.
+    Foreign,
     /// A pattern was expected that is not there.
     Pattern {
         /// Which.
@@ -163,6 +165,7 @@ impl fmt::Display for Refused {
             Refused::Sliced => write!(f, "each slice would be a product of its own, without a tile"),
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Separate => write!(f, "they belong to operators that are compiled apart"),
+            Refused::Foreign => write!(f, "one of them has a dtype that is left to the host"),
             Refused::Pattern { expected, found } => write!(f, "expected {expected}, found {found}"),
         }
     }

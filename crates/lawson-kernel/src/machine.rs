@@ -5,6 +5,7 @@
 //! [`Rates`] has what times are predicted from (`predict/`): measured where that was done, estimated elsewhere.
 
 use crate::tree::Kernel;
+use lawson_graph::DType;
 
 /// How a machine spreads the iterations of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Machine {
     pub pairs: bool,
     /// Whether there is an instruction that multiplies bytes and adds up four products a lane.
     pub dots: bool,
+    /// Dtypes that it does not compute with: operators that have them are left to the host, and share no kernel with others.
+    pub lacks: &'static [DType],
     /// Bytes of first-level data cache of a core.
     pub l1: i64,
     /// Bytes of second-level cache of a core.
@@ -177,6 +180,19 @@ impl Rates {
     }
 }
 
+/// Integers that share bytes, and floats of 8 bits and less: machine code computes with none of them.
+const TINY: [DType; 9] = [
+    DType::U2,
+    DType::I2,
+    DType::U4,
+    DType::I4,
+    DType::F4E2M1,
+    DType::F8E4M3,
+    DType::F8E5M2,
+    DType::F8E4M3Fnuz,
+    DType::F8E5M2Fnuz,
+];
+
 impl Default for Machine {
     /// A core with AVX-512 of recent years.
     fn default() -> Machine {
@@ -187,6 +203,7 @@ impl Default for Machine {
             registers: 32,
             pairs: true,
             dots: false,
+            lacks: &TINY,
             l1: 32 << 10,
             l2: 1 << 20,
             l3: 16 << 20,

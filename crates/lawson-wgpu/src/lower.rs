@@ -59,6 +59,21 @@ pub(crate) fn refused(kernel: &Kernel, message: impl Into<String>) -> Error {
         .at(Place::Kernel { kernel: kernel.name.clone(), path: "as op codes".into() })
 }
 
+/// The dtypes that [`ty_of`] refuses.
+pub(crate) const LACKED: &[DType] = &[
+    DType::U2,
+    DType::I2,
+    DType::U4,
+    DType::I4,
+    DType::F4E2M1,
+    DType::F8E4M3,
+    DType::F8E5M2,
+    DType::F8E4M3Fnuz,
+    DType::F8E5M2Fnuz,
+    DType::F64,
+    DType::Str,
+];
+
 /// The type in which values of a dtype are computed.
 pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
     Ok(match dtype {
@@ -600,5 +615,18 @@ impl Lower<'_> {
         }
         let word = self.parameters.word(&self.scope, &buffer.layout.offset(index));
         Ok(self.parameters.based(MemoryId(id.0), word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lacked_is_what_op_codes_refuse() {
+        let kernel = Kernel::new("none", lawson_graph::Facts::new());
+        for dtype in DType::ALL {
+            assert_eq!(ty_of(&kernel, dtype).is_err(), LACKED.contains(&dtype), "{dtype}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use lawson_graph::{Graph, Node, Op, TensorType, ValueId};
 /// Costs of a graph's values and nodes.
 pub(super) struct Costs<'g> {
     graph: &'g Graph,
-    machine: &'g Machine,
+    pub(super) machine: &'g Machine,
     /// Slots to bring or write each value.
     pub(super) moving: Vec<f64>,
     /// Slots of arithmetic of each node.

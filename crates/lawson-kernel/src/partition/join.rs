@@ -42,6 +42,8 @@ struct Members {
     steps: f64,
     /// Composites and what loops do not compute: never joined.
     is_alone: bool,
+    /// Whether it has dtypes that the machine lacks.
+    is_foreign: bool,
     /// Whether it only moves elements.
     is_view: bool,
     /// Its first node: of two candidates that gain as much, the one first in the graph is taken.
@@ -110,6 +112,14 @@ impl<'g> Groups<'g> {
         groups
     }
 
+    /// Whether a node takes or gives a dtype that the machine lacks.
+    fn is_foreign(&self, n: NodeId) -> bool {
+        let node = self.graph.node(n);
+        let dtype = |v: &ValueId| self.graph.ty(*v).as_tensor().map(|t| t.dtype);
+        let lacks = self.costs.machine.lacks;
+        node.inputs.iter().chain(&node.outputs).filter_map(dtype).any(|d| lacks.contains(&d))
+    }
+
     /// A group of one node.
     fn alone(&self, n: NodeId) -> Members {
         let node = self.graph.node(n);
@@ -119,6 +129,7 @@ impl<'g> Groups<'g> {
             outputs: node.outputs.iter().copied().filter(|v| self.is_needed(*v, &[])).collect(),
             computing: self.costs.computing[n.index()],
             is_alone: !takes(&node.op) || self.flow.host[n.index()].is_some(),
+            is_foreign: self.is_foreign(n),
             is_view: matches!(node.op, Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)),
             first: n.index(),
             rank: self.members.len(),
@@ -175,6 +186,7 @@ impl<'g> Groups<'g> {
             joining: x.joining + y.joining,
             steps: x.steps + y.steps,
             is_alone: x.is_alone || y.is_alone,
+            is_foreign: x.is_foreign || y.is_foreign,
             is_view: x.is_view && y.is_view,
             first: x.first.min(y.first),
             rank: y.rank,
@@ -285,6 +297,9 @@ impl<'g> Groups<'g> {
         let operator = |m: &Members| Some(self.part_of?.get(m.first)?.index());
         if operator(x) != operator(y) {
             return Err(Refused::Separate);
+        }
+        if x.is_foreign != y.is_foreign {
+            return Err(Refused::Foreign);
         }
         if x.nodes.len() + y.nodes.len() > MOST_NODES {
             return Err(Refused::Size { nodes: x.nodes.len() + y.nodes.len() });

@@ -227,3 +227,21 @@ fn what_a_machine_has_not_is_refused_by_name() {
         assert_eq!(error.code(), Code::NotEmitted);
     }
 }
+
+/// Weights of four bits are widened by the evaluator; the product that reads them is machine code all the same.
+#[test]
+fn a_dtype_without_code_takes_no_product_along() {
+    if !there() {
+        return;
+    }
+    let text = "graph @g(%x: f32[8, 16], %w: u4[16, 12]) -> (y: f32[8, 12]) {
+          %f = cast %w {to = f32}
+          %p = contract %x, %f {batch = [], sum = [[1, 0]]}
+          %y = relu %p
+          return %y
+        }";
+    let program = compile(text);
+    let Operators { machine_code, evaluator, interpreter } = program.operators().unwrap();
+    assert_eq!((evaluator, interpreter), (1, 0));
+    assert!(machine_code >= 2);
+}

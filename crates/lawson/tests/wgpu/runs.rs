@@ -260,6 +260,22 @@ fn what_no_shader_computes_is_a_step_of_the_host_with_transfers() {
     assert!(plan.to_text(None).contains("transfer "), "{plan}");
 }
 
+/// What the host must compute takes nothing along that the device can.
+#[test]
+fn a_dtype_that_shaders_lack_leaves_its_neighbours_to_them() {
+    let program = check(
+        "graph @g(%x: f32[6, 4]) -> (y: f32[6, 4], z: f64[6, 4]) {
+           %a = exp %x
+           %y = neg %a
+           %d = cast %y {to = f64}
+           %z = sin %d
+           return %y, %z
+         }",
+    );
+    let operators = program.operators().unwrap();
+    assert_eq!((operators.machine_code, operators.evaluator, operators.interpreter), (2, 2, 0));
+}
+
 #[test]
 fn repeated_runs_feed_outputs_back() {
     let text = "graph @f(%x: f32[N, N], %w: f32[N, N], %k: f32[N]) -> (next: f32[N, N] in %x, same: f32[N]) {
