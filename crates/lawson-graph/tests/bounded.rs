@@ -475,3 +475,15 @@ fn subnormal_numbers_may_be_zeros_where_targets_flush() {
     // What is normal stays what it is.
     assert_eq!(fits(&loose, &[0.0, 0.0, 0.0], 2.0 * normal), (false, false));
 }
+
+/// What overflows on the way in f64 itself may be anything, though every input is finite.
+#[test]
+fn sums_of_products_that_overflow_in_f64_are_not_certainly_nan() {
+    let of = |n: usize| Type::tensor(DType::F64, [Dim::from(1), Dim::from(n)]);
+    let g = graph(&[of(2), Type::tensor(DType::F64, [Dim::from(2), Dim::from(1)])], |b, x| {
+        Ok(vec![b.matmul(x[0], x[1])?])
+    });
+    let inputs =
+        [floats(DType::F64, &[1, 2], &[2.0, 2.0]), floats(DType::F64, &[2, 1], &[1.7e308, -1.7e308])];
+    assert!(!result(&g, &inputs).determined(0));
+}

@@ -577,17 +577,20 @@ impl Dialect<'_> {
                 let name = self.call(&name);
                 let mut operands: Vec<String> = operands.iter().map(ValueId::to_string).collect();
                 // To a compiler that knows no NaN, a number less itself is 0, and so is one times 0.
-                if let [a, b] = operands.as_mut_slice()
-                    && ty == Ty::F32
-                    && self.listing.capabilities.floats != Floats::Rearranged
-                {
-                    let calculates = matches!(primitive, P::Add | P::Sub | P::Mul | P::Product | P::Div);
-                    let apart = |x: &mut String, name: String| *x = format!("{name}({x})");
-                    let is_zero = |x: &str| self.literals.get(x).is_some_and(|b| b & 0x7fff_ffff == 0);
-                    if calculates && is_zero(a) {
-                        apart(a, self.call("apart"));
-                    } else if a == b || calculates && is_zero(b) {
-                        apart(b, self.call("apart"));
+                let pinned = self.listing.capabilities.floats == Floats::Rearranged;
+                if ty == Ty::F32 && (!pinned || primitive == P::MulAdd) {
+                    let calculates = matches!(
+                        primitive,
+                        P::Add | P::Sub | P::Mul | P::Product | P::Div | P::Fma | P::MulAdd
+                    );
+                    let same = matches!(operands.as_slice(), [a, b] if a == b);
+                    let last = operands.len() - 1;
+                    for (i, operand) in operands.iter_mut().enumerate() {
+                        let bits = self.literals.get(operand.as_str());
+                        let is_zero = bits.is_some_and(|b| b & 0x7fff_ffff == 0);
+                        if calculates && is_zero || same && i == last {
+                            *operand = format!("{}({operand})", self.call("apart"));
+                        }
                     }
                 }
                 format!("{name}({})", operands.join(", "))

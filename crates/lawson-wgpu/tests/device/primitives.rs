@@ -152,6 +152,10 @@ fn nothing_is_rearranged() {
         k.product(a, zero)
     });
     on_pairs(DType::F32, DType::F32, |k, a, b| {
+        let zero = k.f32(0.0);
+        k.add(Expr::Fma(a, zero, b))
+    });
+    on_pairs(DType::F32, DType::F32, |k, a, b| {
         let sum = k.sum(a, b);
         k.binary(BinaryKind::Sub, sum, a)
     });

@@ -117,8 +117,8 @@ pub(super) fn floats(
     let limit = kept.max_finite().unwrap_or(f64::MAX);
     let one = |i: usize| {
         let (value, reach) = (centre[i], reach[i]);
-        // Only exact infinities and NaN have led here: it is NaN whatever the rest does.
-        if value.is_nan() {
+        // Only exact infinities and NaN have led here, unless f64 itself overflowed: it is NaN whatever the rest does.
+        if value.is_nan() && reach.is_finite() {
             return FloatBound::point(f64::NAN);
         }
         if wild[i] > 0.0 || reach.is_nan() || reach * (1.0 + off) > limit {
