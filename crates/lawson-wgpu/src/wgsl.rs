@@ -223,9 +223,19 @@ impl Dialect<'_> {
                 self.line("}");
             }
             OpCode::Let { value, ty, op } => {
-                match op {
-                    Op::Literal(Literal::F32(bits)) => self.literals.insert(value.to_string(), *bits),
-                    _ => self.literals.remove(&value.to_string()),
+                // Compilers know what is made of an index that is a number, too.
+                let known = match op {
+                    Op::Literal(Literal::F32(bits)) => Some(*bits),
+                    Op::Index(Word::Const(0)) => Some(0),
+                    Op::Apply(Primitive::Cast(Ty::F32), _, from) => {
+                        let from = from.first().and_then(|f| self.literals.get(&f.to_string()));
+                        from.copied().filter(|bits| *bits == 0)
+                    }
+                    _ => None,
+                };
+                match known {
+                    Some(bits) => self.literals.insert(value.to_string(), bits),
+                    None => self.literals.remove(&value.to_string()),
                 };
                 let op = self.op(op);
                 self.line(&format!("let {value}: {} = {op};", spelled(*ty)));
