@@ -41,12 +41,12 @@ fn launch_0(
   for (var turn = i32(id.x); turn < total; turn += members) {
     let a2_four: i32 = (turn % 3) * 4;
     let a0_i: i32 = turn / 3;
-    let q0 = b0_x[(a0_i * 12 + a2_four) / 4];
+    let q0 = b0_x[((a0_i * 12 + a2_four) >> 2u)];
     let v0: f32 = q0.x;
     let v1: f32 = q0.y;
     let v2: f32 = q0.z;
     let v3: f32 = q0.w;
-    let q4 = b2_row[a2_four / 4];
+    let q4 = b2_row[(a2_four >> 2u)];
     let v4: f32 = q4.x;
     let v5: f32 = q4.y;
     let v6: f32 = q4.z;
@@ -71,8 +71,8 @@ fn launch_0(
     let v25: f32 = f32_sub(v23, v24);
     let v26: f32 = 0.0f;
     let v27: f32 = f32_max(v25, v26);
-    b4_y[(a0_i * 12 + a2_four) / 4] = vec4<f32>(v12, v17, v22, v27);
-    let q28 = b1_n[(a0_i * 12 + a2_four) / 4];
+    b4_y[((a0_i * 12 + a2_four) >> 2u)] = vec4<f32>(v12, v17, v22, v27);
+    let q28 = b1_n[((a0_i * 12 + a2_four) >> 2u)];
     let v28: i32 = q28.x;
     let v29: i32 = q28.y;
     let v30: i32 = q28.z;
@@ -81,6 +81,6 @@ fn launch_0(
     let v33: i32 = v29 + v29;
     let v34: i32 = v30 + v30;
     let v35: i32 = v31 + v31;
-    b5_c[(a0_i * 12 + a2_four) / 4] = vec4<i32>(v32, v33, v34, v35);
+    b5_c[((a0_i * 12 + a2_four) >> 2u)] = vec4<i32>(v32, v33, v34, v35);
   }
 }

@@ -65,8 +65,8 @@ fn launch_0(
     var r18: f32 = v1;
     var r19: f32 = v1;
     {
-      let a6_k: i32 = (lane + 0) % 32;
-      let a7_quad: i32 = (lane + 0) / 32;
+      let a6_k: i32 = ((lane + 0) & 31);
+      let a7_quad: i32 = ((lane + 0) >> 5u);
       let v2: f32 = 0.0f;
       var r20: f32 = v2;
       if (a3_rows + (a7_quad * 4 + 0) >= 0 && a3_rows + (a7_quad * 4 + 0) < 40 && 0 + a6_k >= 0 && 0 + a6_k < 70) {
@@ -106,8 +106,8 @@ fn launch_0(
     var r26: f32 = v14;
     var r27: f32 = v14;
     {
-      let a8_k: i32 = (lane + 0) / 4;
-      let a9_quad: i32 = (lane + 0) % 4;
+      let a8_k: i32 = ((lane + 0) >> 2u);
+      let a9_quad: i32 = ((lane + 0) & 3);
       let v15: f32 = 0.0f;
       var r28: f32 = v15;
       if (a4_columns + (a9_quad * 4 + 0) >= 0 && a4_columns + (a9_quad * 4 + 0) < 36 && 0 + a8_k >= 0 && 0 + a8_k < 70) {
@@ -143,8 +143,8 @@ fn launch_0(
     }
     for (var a5_part: i32 = 0; a5_part < 70; a5_part += 32) {
       {
-        let a10_k: i32 = (lane + 0) % 32;
-        let a11_quad: i32 = (lane + 0) / 32;
+        let a10_k: i32 = ((lane + 0) & 31);
+        let a11_quad: i32 = ((lane + 0) >> 5u);
         let v27: f32 = r16;
         let v28: f32 = r17;
         let v29: f32 = r18;
@@ -152,8 +152,8 @@ fn launch_0(
         s4_tile_4[a10_k * 5 + a11_quad] = vec4<f32>(v27, v28, v29, v30);
       }
       {
-        let a12_k: i32 = (lane + 0) / 4;
-        let a13_quad: i32 = (lane + 0) % 4;
+        let a12_k: i32 = ((lane + 0) >> 2u);
+        let a13_quad: i32 = ((lane + 0) & 3);
         let v31: f32 = r24;
         let v32: f32 = r25;
         let v33: f32 = r26;
@@ -163,8 +163,8 @@ fn launch_0(
       workgroupBarrier();
       if (a5_part + 32 >= 0 && a5_part + 32 < 70) {
         {
-          let a14_k: i32 = (lane + 0) % 32;
-          let a15_quad: i32 = (lane + 0) / 32;
+          let a14_k: i32 = ((lane + 0) & 31);
+          let a15_quad: i32 = ((lane + 0) >> 5u);
           let v35: f32 = 0.0f;
           var r32: f32 = v35;
           if (a3_rows + (a15_quad * 4 + 0) >= 0 && a3_rows + (a15_quad * 4 + 0) < 40 && (a5_part + 32) + a14_k >= 0 && (a5_part + 32) + a14_k < 70) {
@@ -199,8 +199,8 @@ fn launch_0(
           r19 = v46;
         }
         {
-          let a16_k: i32 = (lane + 0) / 4;
-          let a17_quad: i32 = (lane + 0) % 4;
+          let a16_k: i32 = ((lane + 0) >> 2u);
+          let a17_quad: i32 = ((lane + 0) & 3);
           let v47: f32 = 0.0f;
           var r36: f32 = v47;
           if (a4_columns + (a17_quad * 4 + 0) >= 0 && a4_columns + (a17_quad * 4 + 0) < 36 && (a5_part + 32) + a16_k >= 0 && (a5_part + 32) + a16_k < 70) {
@@ -235,13 +235,13 @@ fn launch_0(
           r27 = v58;
         }
       }
-      for (var a18_k: i32 = lane / 16; a18_k < 32; a18_k += 8) {
-        let q59 = s4_tile_4[a18_k * 5 + ((lane % 16) / 4 + 0)];
+      for (var a18_k: i32 = (lane >> 4u); a18_k < 32; a18_k += 8) {
+        let q59 = s4_tile_4[a18_k * 5 + (((lane & 15) >> 2u) + 0)];
         let v59: f32 = q59.x;
         let v60: f32 = q59.y;
         let v61: f32 = q59.z;
         let v62: f32 = q59.w;
-        let q63 = s5_tile_5[a18_k * 5 + ((lane % 16) % 4 + 0)];
+        let q63 = s5_tile_5[a18_k * 5 + (((lane & 15) & 3) + 0)];
         let v63: f32 = q63.x;
         let v64: f32 = q63.y;
         let v65: f32 = q63.z;
@@ -298,37 +298,37 @@ fn launch_0(
       workgroupBarrier();
     }
     let v99: f32 = r0;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 0) * 16 + (((lane % 16) % 4 + 0) * 4 + 0))] = v99;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 0) * 16 + ((((lane & 15) & 3) + 0) * 4 + 0))] = v99;
     let v100: f32 = r1;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 0) * 16 + (((lane % 16) % 4 + 0) * 4 + 1))] = v100;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 0) * 16 + ((((lane & 15) & 3) + 0) * 4 + 1))] = v100;
     let v101: f32 = r2;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 0) * 16 + (((lane % 16) % 4 + 0) * 4 + 2))] = v101;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 0) * 16 + ((((lane & 15) & 3) + 0) * 4 + 2))] = v101;
     let v102: f32 = r3;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 0) * 16 + (((lane % 16) % 4 + 0) * 4 + 3))] = v102;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 0) * 16 + ((((lane & 15) & 3) + 0) * 4 + 3))] = v102;
     let v103: f32 = r4;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 1) * 16 + (((lane % 16) % 4 + 0) * 4 + 0))] = v103;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 1) * 16 + ((((lane & 15) & 3) + 0) * 4 + 0))] = v103;
     let v104: f32 = r5;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 1) * 16 + (((lane % 16) % 4 + 0) * 4 + 1))] = v104;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 1) * 16 + ((((lane & 15) & 3) + 0) * 4 + 1))] = v104;
     let v105: f32 = r6;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 1) * 16 + (((lane % 16) % 4 + 0) * 4 + 2))] = v105;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 1) * 16 + ((((lane & 15) & 3) + 0) * 4 + 2))] = v105;
     let v106: f32 = r7;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 1) * 16 + (((lane % 16) % 4 + 0) * 4 + 3))] = v106;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 1) * 16 + ((((lane & 15) & 3) + 0) * 4 + 3))] = v106;
     let v107: f32 = r8;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 2) * 16 + (((lane % 16) % 4 + 0) * 4 + 0))] = v107;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 2) * 16 + ((((lane & 15) & 3) + 0) * 4 + 0))] = v107;
     let v108: f32 = r9;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 2) * 16 + (((lane % 16) % 4 + 0) * 4 + 1))] = v108;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 2) * 16 + ((((lane & 15) & 3) + 0) * 4 + 1))] = v108;
     let v109: f32 = r10;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 2) * 16 + (((lane % 16) % 4 + 0) * 4 + 2))] = v109;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 2) * 16 + ((((lane & 15) & 3) + 0) * 4 + 2))] = v109;
     let v110: f32 = r11;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 2) * 16 + (((lane % 16) % 4 + 0) * 4 + 3))] = v110;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 2) * 16 + ((((lane & 15) & 3) + 0) * 4 + 3))] = v110;
     let v111: f32 = r12;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 3) * 16 + (((lane % 16) % 4 + 0) * 4 + 0))] = v111;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 3) * 16 + ((((lane & 15) & 3) + 0) * 4 + 0))] = v111;
     let v112: f32 = r13;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 3) * 16 + (((lane % 16) % 4 + 0) * 4 + 1))] = v112;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 3) * 16 + ((((lane & 15) & 3) + 0) * 4 + 1))] = v112;
     let v113: f32 = r14;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 3) * 16 + (((lane % 16) % 4 + 0) * 4 + 2))] = v113;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 3) * 16 + ((((lane & 15) & 3) + 0) * 4 + 2))] = v113;
     let v114: f32 = r15;
-    s6_shares_6[(lane / 16) * 256 + ((((lane % 16) / 4 + 0) * 4 + 3) * 16 + (((lane % 16) % 4 + 0) * 4 + 3))] = v114;
+    s6_shares_6[(lane >> 4u) * 256 + (((((lane & 15) >> 2u) + 0) * 4 + 3) * 16 + ((((lane & 15) & 3) + 0) * 4 + 3))] = v114;
     workgroupBarrier();
     let v115: f32 = 0.5f;
     var r40: f32 = v115;
@@ -364,13 +364,13 @@ fn launch_0(
     let v138: f32 = r40;
     let v139: f32 = f32_add(v138, v137);
     r40 = v139;
-    if (a3_rows + (lane + 0) / 16 >= 0 && a3_rows + (lane + 0) / 16 < 40 && a4_columns + (lane + 0) % 16 >= 0 && a4_columns + (lane + 0) % 16 < 36) {
+    if (a3_rows + ((lane + 0) >> 4u) >= 0 && a3_rows + ((lane + 0) >> 4u) < 40 && a4_columns + ((lane + 0) & 15) >= 0 && a4_columns + ((lane + 0) & 15) < 36) {
       let v140: f32 = r40;
-      let v141: f32 = b2_b[a4_columns + (lane + 0) % 16];
+      let v141: f32 = b2_b[a4_columns + ((lane + 0) & 15)];
       let v142: f32 = f32_add(v140, v141);
       let v143: f32 = 0.0f;
       let v144: f32 = f32_max(v142, v143);
-      b3_y[(a3_rows + (lane + 0) / 16) * 36 + (a4_columns + (lane + 0) % 16)] = v144;
+      b3_y[(a3_rows + ((lane + 0) >> 4u)) * 36 + (a4_columns + ((lane + 0) & 15))] = v144;
     }
     let v145: f32 = 0.5f;
     var r41: f32 = v145;
@@ -406,13 +406,13 @@ fn launch_0(
     let v168: f32 = r41;
     let v169: f32 = f32_add(v168, v167);
     r41 = v169;
-    if (a3_rows + (lane + 128) / 16 >= 0 && a3_rows + (lane + 128) / 16 < 40 && a4_columns + (lane + 128) % 16 >= 0 && a4_columns + (lane + 128) % 16 < 36) {
+    if (a3_rows + ((lane + 128) >> 4u) >= 0 && a3_rows + ((lane + 128) >> 4u) < 40 && a4_columns + ((lane + 128) & 15) >= 0 && a4_columns + ((lane + 128) & 15) < 36) {
       let v170: f32 = r41;
-      let v171: f32 = b2_b[a4_columns + (lane + 128) % 16];
+      let v171: f32 = b2_b[a4_columns + ((lane + 128) & 15)];
       let v172: f32 = f32_add(v170, v171);
       let v173: f32 = 0.0f;
       let v174: f32 = f32_max(v172, v173);
-      b3_y[(a3_rows + (lane + 128) / 16) * 36 + (a4_columns + (lane + 128) % 16)] = v174;
+      b3_y[(a3_rows + ((lane + 128) >> 4u)) * 36 + (a4_columns + ((lane + 128) & 15))] = v174;
     }
   }
 }

@@ -42,7 +42,7 @@ fn launch_0(
     workgroupBarrier();
     let v5: f32 = 0.0f;
     r0 = v5;
-    for (var a4_part: i32 = (lane / 16) * 16; a4_part < (lane / 16) * 16 + 16; a4_part += 1) {
+    for (var a4_part: i32 = (lane >> 4u) * 16; a4_part < (lane >> 4u) * 16 + 16; a4_part += 1) {
       let v6: f32 = s2_exchange_2[a4_part];
       let v7: f32 = r0;
       let v8: f32 = f32_add(v7, v6);
@@ -54,7 +54,7 @@ fn launch_0(
     workgroupBarrier();
     let v10: f32 = 0.0f;
     r0 = v10;
-    for (var a5_part: i32 = (lane / 256) * 256; a5_part < (lane / 256) * 256 + 256; a5_part += 16) {
+    for (var a5_part: i32 = (lane >> 8u) * 256; a5_part < (lane >> 8u) * 256 + 256; a5_part += 16) {
       let v11: f32 = s2_exchange_2[a5_part];
       let v12: f32 = r0;
       let v13: f32 = f32_add(v12, v11);

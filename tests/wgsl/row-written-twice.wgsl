@@ -38,7 +38,7 @@ fn launch_0(
   let members = i32(groups.x * 1u);
   for (var turn = i32(id.x); turn < total; turn += members) {
     let a0_i: i32 = turn;
-    let q0 = b0_x[(a0_i * 256 + lane * 4) / 4];
+    let q0 = b0_x[((a0_i * 256 + lane * 4) >> 2u)];
     let v0: f32 = q0.x;
     let v1: f32 = q0.y;
     let v2: f32 = q0.z;
@@ -51,8 +51,8 @@ fn launch_0(
     let v9: f32 = f32_add(v2, v8);
     let v10: f32 = 1.0f;
     let v11: f32 = f32_add(v3, v10);
-    b1_y[(a0_i * 256 + lane * 4) / 4] = vec4<f32>(v5, v7, v9, v11);
-    let q12 = b0_x[(a0_i * 256 + (lane + 32) * 4) / 4];
+    b1_y[((a0_i * 256 + lane * 4) >> 2u)] = vec4<f32>(v5, v7, v9, v11);
+    let q12 = b0_x[((a0_i * 256 + (lane + 32) * 4) >> 2u)];
     let v12: f32 = q12.x;
     let v13: f32 = q12.y;
     let v14: f32 = q12.z;
@@ -65,13 +65,13 @@ fn launch_0(
     let v21: f32 = f32_add(v14, v20);
     let v22: f32 = 1.0f;
     let v23: f32 = f32_add(v15, v22);
-    b1_y[(a0_i * 256 + (lane + 32) * 4) / 4] = vec4<f32>(v17, v19, v21, v23);
+    b1_y[((a0_i * 256 + (lane + 32) * 4) >> 2u)] = vec4<f32>(v17, v19, v21, v23);
     storageBarrier();
     workgroupBarrier();
     let v24: f32 = 0.0f;
     var r0: f32 = v24;
     let v25: f32 = r0;
-    let q26 = b1_y[(a0_i * 256 + lane * 4) / 4];
+    let q26 = b1_y[((a0_i * 256 + lane * 4) >> 2u)];
     let v26: f32 = q26.x;
     let v27: f32 = q26.y;
     let v28: f32 = q26.z;
@@ -88,7 +88,7 @@ fn launch_0(
     let v36: f32 = f32_add(v35, v29);
     r0 = v36;
     let v37: f32 = r0;
-    let q38 = b1_y[(a0_i * 256 + (lane + 32) * 4) / 4];
+    let q38 = b1_y[((a0_i * 256 + (lane + 32) * 4) >> 2u)];
     let v38: f32 = q38.x;
     let v39: f32 = q38.y;
     let v40: f32 = q38.z;
@@ -110,7 +110,7 @@ fn launch_0(
     workgroupBarrier();
     let v50: f32 = 0.0f;
     r0 = v50;
-    for (var a6_part: i32 = (lane / 16) * 16; a6_part < (lane / 16) * 16 + 16; a6_part += 1) {
+    for (var a6_part: i32 = (lane >> 4u) * 16; a6_part < (lane >> 4u) * 16 + 16; a6_part += 1) {
       let v51: f32 = s4_exchange_4[a6_part];
       let v52: f32 = r0;
       let v53: f32 = f32_add(v52, v51);
@@ -124,7 +124,7 @@ fn launch_0(
     workgroupBarrier();
     let v55: f32 = 0.0f;
     r0 = v55;
-    for (var a7_part: i32 = (lane / 32) * 32; a7_part < (lane / 32) * 32 + 32; a7_part += 16) {
+    for (var a7_part: i32 = (lane >> 5u) * 32; a7_part < (lane >> 5u) * 32 + 32; a7_part += 16) {
       let v56: f32 = s4_exchange_4[a7_part];
       let v57: f32 = r0;
       let v58: f32 = f32_add(v57, v56);
@@ -144,7 +144,7 @@ fn launch_0(
     let v67: f32 = f32_mul(v2, v66);
     let v68: f32 = 2.0f;
     let v69: f32 = f32_mul(v3, v68);
-    b1_y[(a0_i * 256 + lane * 4) / 4] = vec4<f32>(v63, v65, v67, v69);
+    b1_y[((a0_i * 256 + lane * 4) >> 2u)] = vec4<f32>(v63, v65, v67, v69);
     let v70: f32 = 3.0f;
     let v71: f32 = f32_mul(v0, v70);
     let v72: f32 = 3.0f;
@@ -161,7 +161,7 @@ fn launch_0(
     let v83: f32 = f32_mul(v14, v82);
     let v84: f32 = 2.0f;
     let v85: f32 = f32_mul(v15, v84);
-    b1_y[(a0_i * 256 + (lane + 32) * 4) / 4] = vec4<f32>(v79, v81, v83, v85);
+    b1_y[((a0_i * 256 + (lane + 32) * 4) >> 2u)] = vec4<f32>(v79, v81, v83, v85);
     let v86: f32 = 3.0f;
     let v87: f32 = f32_mul(v12, v86);
     let v88: f32 = 3.0f;
@@ -175,7 +175,7 @@ fn launch_0(
     let v94: f32 = float_of(0xff800000u);
     var r1: f32 = v94;
     let v95: f32 = r1;
-    let q96 = b1_y[(a0_i * 256 + lane * 4) / 4];
+    let q96 = b1_y[((a0_i * 256 + lane * 4) >> 2u)];
     let v96: f32 = q96.x;
     let v97: f32 = q96.y;
     let v98: f32 = q96.z;
@@ -192,7 +192,7 @@ fn launch_0(
     let v106: f32 = f32_greater(v105, v99);
     r1 = v106;
     let v107: f32 = r1;
-    let q108 = b1_y[(a0_i * 256 + (lane + 32) * 4) / 4];
+    let q108 = b1_y[((a0_i * 256 + (lane + 32) * 4) >> 2u)];
     let v108: f32 = q108.x;
     let v109: f32 = q108.y;
     let v110: f32 = q108.z;
@@ -214,7 +214,7 @@ fn launch_0(
     workgroupBarrier();
     let v120: f32 = float_of(0xff800000u);
     r1 = v120;
-    for (var a8_part: i32 = (lane / 16) * 16; a8_part < (lane / 16) * 16 + 16; a8_part += 1) {
+    for (var a8_part: i32 = (lane >> 4u) * 16; a8_part < (lane >> 4u) * 16 + 16; a8_part += 1) {
       let v121: f32 = s4_exchange_4[a8_part];
       let v122: f32 = r1;
       let v123: f32 = f32_greater(v122, v121);
@@ -228,7 +228,7 @@ fn launch_0(
     workgroupBarrier();
     let v125: f32 = float_of(0xff800000u);
     r1 = v125;
-    for (var a9_part: i32 = (lane / 32) * 32; a9_part < (lane / 32) * 32 + 32; a9_part += 16) {
+    for (var a9_part: i32 = (lane >> 5u) * 32; a9_part < (lane >> 5u) * 32 + 32; a9_part += 16) {
       let v126: f32 = s4_exchange_4[a9_part];
       let v127: f32 = r1;
       let v128: f32 = f32_greater(v127, v126);
@@ -260,7 +260,7 @@ fn launch_0(
     let v149: f32 = f32_add(v148, v77);
     let v150: f32 = r1;
     let v151: f32 = f32_sub(v149, v150);
-    b2_z[(a0_i * 256 + lane * 4) / 4] = vec4<f32>(v136, v141, v146, v151);
+    b2_z[((a0_i * 256 + lane * 4) >> 2u)] = vec4<f32>(v136, v141, v146, v151);
     let v152: f32 = r0;
     let v153: f32 = f32_mul(v108, v152);
     let v154: f32 = f32_add(v153, v87);
@@ -281,6 +281,6 @@ fn launch_0(
     let v169: f32 = f32_add(v168, v93);
     let v170: f32 = r1;
     let v171: f32 = f32_sub(v169, v170);
-    b2_z[(a0_i * 256 + (lane + 32) * 4) / 4] = vec4<f32>(v156, v161, v166, v171);
+    b2_z[((a0_i * 256 + (lane + 32) * 4) >> 2u)] = vec4<f32>(v156, v161, v166, v171);
   }
 }

@@ -40,7 +40,7 @@ fn launch_0(
     let v0: f32 = float_of(0xff800000u);
     var r0: f32 = v0;
     let v1: f32 = r0;
-    let q2 = b0_x[(a0_i * 256 + lane * 4) / 4];
+    let q2 = b0_x[((a0_i * 256 + lane * 4) >> 2u)];
     let v2: f32 = q2.x;
     let v3: f32 = q2.y;
     let v4: f32 = q2.z;
@@ -57,7 +57,7 @@ fn launch_0(
     let v12: f32 = f32_greater(v11, v5);
     r0 = v12;
     let v13: f32 = r0;
-    let q14 = b0_x[(a0_i * 256 + (lane + 32) * 4) / 4];
+    let q14 = b0_x[((a0_i * 256 + (lane + 32) * 4) >> 2u)];
     let v14: f32 = q14.x;
     let v15: f32 = q14.y;
     let v16: f32 = q14.z;
@@ -78,7 +78,7 @@ fn launch_0(
     workgroupBarrier();
     let v26: f32 = float_of(0xff800000u);
     r0 = v26;
-    for (var a4_part: i32 = (lane / 16) * 16; a4_part < (lane / 16) * 16 + 16; a4_part += 1) {
+    for (var a4_part: i32 = (lane >> 4u) * 16; a4_part < (lane >> 4u) * 16 + 16; a4_part += 1) {
       let v27: f32 = s3_exchange_3[a4_part];
       let v28: f32 = r0;
       let v29: f32 = f32_greater(v28, v27);
@@ -90,7 +90,7 @@ fn launch_0(
     workgroupBarrier();
     let v31: f32 = float_of(0xff800000u);
     r0 = v31;
-    for (var a5_part: i32 = (lane / 32) * 32; a5_part < (lane / 32) * 32 + 32; a5_part += 16) {
+    for (var a5_part: i32 = (lane >> 5u) * 32; a5_part < (lane >> 5u) * 32 + 32; a5_part += 16) {
       let v32: f32 = s3_exchange_3[a5_part];
       let v33: f32 = r0;
       let v34: f32 = f32_greater(v33, v32);
@@ -148,7 +148,7 @@ fn launch_0(
     workgroupBarrier();
     let v72: f32 = 0.0f;
     r1 = v72;
-    for (var a6_part: i32 = (lane / 16) * 16; a6_part < (lane / 16) * 16 + 16; a6_part += 1) {
+    for (var a6_part: i32 = (lane >> 4u) * 16; a6_part < (lane >> 4u) * 16 + 16; a6_part += 1) {
       let v73: f32 = s3_exchange_3[a6_part];
       let v74: f32 = r1;
       let v75: f32 = f32_add(v74, v73);
@@ -160,7 +160,7 @@ fn launch_0(
     workgroupBarrier();
     let v77: f32 = 0.0f;
     r1 = v77;
-    for (var a7_part: i32 = (lane / 32) * 32; a7_part < (lane / 32) * 32 + 32; a7_part += 16) {
+    for (var a7_part: i32 = (lane >> 5u) * 32; a7_part < (lane >> 5u) * 32 + 32; a7_part += 16) {
       let v78: f32 = s3_exchange_3[a7_part];
       let v79: f32 = r1;
       let v80: f32 = f32_add(v79, v78);
@@ -180,7 +180,7 @@ fn launch_0(
     let v89: f32 = f32_mul(v44, v88);
     let v90: f32 = r1;
     let v91: f32 = f32_mul(v46, v90);
-    b1_y[(a0_i * 256 + lane * 4) / 4] = vec4<f32>(v85, v87, v89, v91);
+    b1_y[((a0_i * 256 + lane * 4) >> 2u)] = vec4<f32>(v85, v87, v89, v91);
     let v92: f32 = r1;
     let v93: f32 = f32_mul(v56, v92);
     let v94: f32 = r1;
@@ -189,6 +189,6 @@ fn launch_0(
     let v97: f32 = f32_mul(v60, v96);
     let v98: f32 = r1;
     let v99: f32 = f32_mul(v62, v98);
-    b1_y[(a0_i * 256 + (lane + 32) * 4) / 4] = vec4<f32>(v93, v95, v97, v99);
+    b1_y[((a0_i * 256 + (lane + 32) * 4) >> 2u)] = vec4<f32>(v93, v95, v97, v99);
   }
 }

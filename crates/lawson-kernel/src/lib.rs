@@ -12,6 +12,7 @@
 pub mod borrow;
 pub mod buffer;
 pub mod build;
+pub mod chain;
 pub mod choose;
 pub mod compile;
 mod equal;

@@ -52,8 +52,26 @@ pub struct Machine {
     pub fmas_per_start: f64,
     /// Multiply-adds that must be in flight to keep the units busy.
     pub fma_in_flight: i64,
+    /// What chains of products are weighed by; without it there are none.
+    pub chains: Option<Chains>,
     /// How fast it is, in seconds. Neither schedules nor fusion depend on these.
     pub rates: Rates,
+}
+
+/// What decides whether products that follow one another over the same rows are one kernel, in which each block of rows is the work of one
+/// unit of the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chains {
+    /// How many units there are.
+    pub units: i64,
+    /// Bytes that a unit brings from the second-level cache while it does its part of one vector multiply-add.
+    pub unit_bytes_per_fma: f64,
+    /// Multiply-adds that could be done while the members of a unit wait for each other between two products.
+    pub fmas_per_link: f64,
+    /// Bytes of memory that a unit has for what lies between products.
+    pub scratch: i64,
+    /// How many buffers a kernel may have.
+    pub buffers: usize,
 }
 
 /// What a core does alone, and a team of all of them together.
@@ -213,6 +231,7 @@ impl Default for Machine {
             memory_bytes_per_fma: 5.0,
             fmas_per_start: 1750.0,
             fma_in_flight: 8,
+            chains: None,
             rates: Rates::estimate(3e9, 1),
         }
     }

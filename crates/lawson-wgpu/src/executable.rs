@@ -10,10 +10,10 @@
 
 use crate::device::{Device, Handles, failed, lock};
 use crate::lower::LACKED;
-use crate::opcode::{Binding, Listing};
+use crate::opcode::{Binding, Capabilities, Listing};
 use crate::pipelines::Pipelines;
 use lawson_graph::{Code, Error, HostTensor, Result};
-use lawson_kernel::machine::{Machine, Rates, Spread};
+use lawson_kernel::machine::{Chains, Machine, Rates, Spread};
 use lawson_kernel::pack::Packing;
 use lawson_kernel::{Action, Mode, Place, Plan, Slot, Step};
 use std::collections::HashMap;
@@ -33,10 +33,24 @@ pub fn machine() -> Machine {
         l2_bytes_per_fma: 4000.0,
         l3_bytes_per_fma: 4000.0,
         memory_bytes_per_fma: 2000.0,
-        fmas_per_start: 3500.0,
+        fmas_per_start: 5000.0,
         rates: Rates::estimate(1.7e9, 1),
         ..Machine::default()
     }
+}
+
+/// The same with what a device of these capabilities has for chains of products: as many units as a large device has, each of which
+/// brings two words for every lane.
+pub fn machine_for(capabilities: &Capabilities) -> Machine {
+    let chains = Chains {
+        units: 128,
+        unit_bytes_per_fma: 64.0,
+        fmas_per_link: 500.0,
+        scratch: i64::from(capabilities.workgroup_memory),
+        // One is for parameters.
+        buffers: capabilities.max_buffers.saturating_sub(1) as usize,
+    };
+    Machine { chains: Some(chains), ..machine() }
 }
 
 /// A plan as shaders.

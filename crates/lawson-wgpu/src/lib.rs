@@ -25,6 +25,7 @@
 //! Read `opcode.rs` first, then `lower.rs` (kernel to op codes), `wgsl.rs` (op codes to text) and `gpu.rs` (text to results).
 
 pub mod cache;
+mod chain;
 mod count;
 pub mod device;
 mod executable;
@@ -56,7 +57,7 @@ mod word;
 
 pub use count::Counts;
 pub use device::{Adapter, Device, Language, Options, Selection, adapters};
-pub use executable::{Executable, machine};
+pub use executable::{Executable, machine, machine_for};
 pub use gpu::Gpu;
 pub use held::Held;
 pub use instance::Instance;

@@ -148,6 +148,7 @@ impl Listing {
                 Strategy::Each | Strategy::Quads { .. } => 1,
                 Strategy::Rows { members, .. } => *members,
                 Strategy::Tiles(tiles) => tiles.shape.members(),
+                Strategy::Chain(chain) => chain.members,
             },
             extra_axes: Vec::new(),
             extra_memory: 0,
@@ -259,6 +260,11 @@ fn declare(
             private = (capabilities.workgroup_memory / 4).saturating_sub(members * 8);
             Residence::Workgroup
         }
+        Strategy::Chain(chain) => {
+            let partial = u32::try_from(chain.partial(kernel)).unwrap_or(u32::MAX);
+            private = (capabilities.workgroup_memory / 4).saturating_sub(partial);
+            Residence::Workgroup
+        }
     };
     let mut spilled = Dim::ZERO;
     for (id, buffer) in kernel.buffers.iter().enumerate() {
@@ -290,7 +296,16 @@ fn declare(
                         Residence::Spilled(from)
                     }
                 };
-                let size = buffer.layout.size.clone();
+                let by_fours = strategy.quads().contains(&BufferId(id as u32));
+                let (size, place) = match (buffer.layout.size.clone(), place) {
+                    (size, Residence::Workgroup) if by_fours => {
+                        (size.floor_div(&Dim::from(4)), Residence::Quads)
+                    }
+                    (_, Residence::Spilled(_)) if by_fours => {
+                        return Err(refused(kernel, format!("`{name}` does not fit into workgroup memory")));
+                    }
+                    whole => whole,
+                };
                 codes.push(OpCode::Scratch { memory, name, ty, size, place });
                 continue;
             }
@@ -489,11 +504,13 @@ impl Lower<'_> {
                 };
                 (axes.into_iter().map(by).collect(), Some([first, first]))
             }
-            Strategy::Each | Strategy::Rows { .. } => (axes, None),
+            Strategy::Each | Strategy::Rows { .. } | Strategy::Chain(_) => (axes, None),
         };
         let members = match strategy {
             Strategy::Each | Strategy::Quads { .. } => Members::One,
-            Strategy::Rows { .. } | Strategy::Tiles(_) => Members::Workgroup(self.members),
+            Strategy::Rows { .. } | Strategy::Tiles(_) | Strategy::Chain(_) => {
+                Members::Workgroup(self.members)
+            }
         };
         self.launches.push(Launch { entry: format!("launch_{launch}"), axes, members });
         self.emit.codes.push(OpCode::Entry { launch });
@@ -503,6 +520,7 @@ impl Lower<'_> {
                 self.quad_body(*axis, &Word::Axis(first), inner)?;
             }
             (Strategy::Rows { .. }, _) => self.together(inner)?,
+            (Strategy::Chain(chain), _) => self.chain(chain)?,
             _ => self.block(inner)?,
         }
         self.emit.codes.push(OpCode::EndEntry);

@@ -31,6 +31,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// What comes next is done by others, or another time.
+    pub(crate) fn clear(&mut self) {
+        *self = Kept::default();
+    }
+
     /// Memory is written: what was known of it may be so no more.
     fn forget(&mut self, memory: MemoryId) {
         self.quads.retain(|(m, ..)| *m != memory);
@@ -88,7 +93,7 @@ pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<Buff
 }
 
 /// Buffers that say where to read are read one element at a time.
-fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
+pub(crate) fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
     for (atom, _) in index.terms() {
         match atom {
             Atom::At(datum) => {
@@ -103,7 +108,7 @@ fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
 }
 
 /// Whether a place moves by one along one of the axes, and begins at a multiple of four.
-fn is_quad(offset: &Index, axes: &BTreeSet<AxisId>) -> bool {
+pub(crate) fn is_quad(offset: &Index, axes: &BTreeSet<AxisId>) -> bool {
     let four = |d: &Dim| d.as_const().is_some_and(|c| c % 4 == 0);
     let mut along = 0;
     let fine = offset.terms().iter().all(|(atom, by)| match atom {
@@ -140,8 +145,7 @@ impl Lower<'_> {
                 }
             }
         }
-        self.part = None;
-        self.parameters.fixed.remove(&axis);
+        self.leave_part(axis);
         Ok(())
     }
 
@@ -162,7 +166,14 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn at_part(&mut self, axis: AxisId, first: &Word, number: usize) {
+    /// What follows is no longer one of four.
+    pub(crate) fn leave_part(&mut self, axis: AxisId) {
+        self.part = None;
+        self.parameters.fixed.remove(&axis);
+    }
+
+    /// What follows is this one of the four neighbours along an axis that begin there.
+    pub(crate) fn at_part(&mut self, axis: AxisId, first: &Word, number: usize) {
         let here = match number {
             0 => first.clone(),
             n => Word::Sum(vec![first.clone(), Word::Const(n as i64)]),
@@ -174,26 +185,46 @@ impl Lower<'_> {
     /// Stores four neighbours. A member remembers what it puts into scratch where no other store of the loop may put something else.
     fn store_quad(&mut self, axis: AxisId, first: &Word, s: &Store, once: bool) -> Result<()> {
         let memory = MemoryId(s.buffer.0);
+        if !self.quads.contains(&s.buffer) {
+            for number in 0..4 {
+                self.at_part(axis, first, number);
+                let value = self.value(s.value, &mut Known::new())?;
+                let at = self.place(s.buffer, &s.index)?;
+                if once && matches!(self.kernel.buffer(s.buffer).role, Role::Scratch(_)) {
+                    self.kept.scratch.push((memory, at.clone(), value));
+                }
+                self.emit.codes.push(OpCode::Store { memory, at, value });
+            }
+            return Ok(());
+        }
         let mut values = Vec::with_capacity(4);
         for number in 0..4 {
             self.at_part(axis, first, number);
-            let value = self.value(s.value, &mut Known::new())?;
-            values.push(value);
-            if self.quads.contains(&s.buffer) {
-                continue;
-            }
-            let at = self.place(s.buffer, &s.index)?;
-            if once && matches!(self.kernel.buffer(s.buffer).role, Role::Scratch(_)) {
-                self.kept.scratch.push((memory, at.clone(), value));
-            }
-            self.emit.codes.push(OpCode::Store { memory, at, value });
+            values.push(self.value(s.value, &mut Known::new())?);
         }
-        if self.quads.contains(&s.buffer) {
+        self.store_four(axis, first, s, &values)
+    }
+
+    /// Stores what four neighbours have become.
+    pub(crate) fn store_four(
+        &mut self,
+        axis: AxisId,
+        first: &Word,
+        s: &Store,
+        values: &[ValueId],
+    ) -> Result<()> {
+        let memory = MemoryId(s.buffer.0);
+        if let (true, &[a, b, c, d]) = (self.quads.contains(&s.buffer), values) {
             self.at_part(axis, first, 0);
             let at = by_four(self.place(s.buffer, &s.index)?);
-            let values = [values[0], values[1], values[2], values[3]];
             self.kept.forget(memory);
-            self.emit.codes.push(OpCode::StoreQuad { memory, at, values });
+            self.emit.codes.push(OpCode::StoreQuad { memory, at, values: [a, b, c, d] });
+            return Ok(());
+        }
+        for (number, value) in values.iter().enumerate() {
+            self.at_part(axis, first, number);
+            let at = self.place(s.buffer, &s.index)?;
+            self.emit.codes.push(OpCode::Store { memory, at, value: *value });
         }
         Ok(())
     }

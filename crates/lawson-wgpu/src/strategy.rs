@@ -3,8 +3,10 @@
 //! The kernel's own loops say which iterations are independent; a strategy says who does them. [`Strategy::Each`] gives every iteration
 //! of the parallel loops to one member. [`Strategy::Rows`] gives each to a workgroup, whose members share the loops
 //! inside and merge what they have accumulated (`rows.rs`). [`Strategy::Tiles`] gives a workgroup a tile of a sum of products,
-//! whose factors it keeps in workgroup memory and whose sums lie in registers (`tiles.rs`).
+//! whose factors it keeps in workgroup memory and whose sums lie in registers (`tiles.rs`). [`Strategy::Chain`] gives it a block of rows
+//! that goes through several products (`chain.rs`).
 
+use crate::chain::{Chain, chain};
 use crate::lower::Segment;
 use crate::opcode::{Binding, Capabilities};
 use crate::quads::{buffers, is_flat, plain_extent};
@@ -24,6 +26,8 @@ pub(crate) enum Strategy {
     Rows { members: u32, fours: Option<BTreeSet<BufferId>> },
     /// Tiles of a sum of products.
     Tiles(Tiles),
+    /// Blocks of rows that go through a chain of products.
+    Chain(Chain),
 }
 
 impl Strategy {
@@ -32,6 +36,7 @@ impl Strategy {
         static NONE: BTreeSet<BufferId> = BTreeSet::new();
         match self {
             Strategy::Quads { buffers, .. } | Strategy::Rows { fours: Some(buffers), .. } => buffers,
+            Strategy::Chain(chain) => &chain.quads,
             _ => &NONE,
         }
     }
@@ -146,6 +151,11 @@ pub(crate) fn strategy(
 ) -> Strategy {
     // Memory that is bound in two ways, or in parts, is looked at element by element.
     let whole = !binding.based.iter().any(|b| *b) && binding.shared.iter().all(Option::is_none);
+    if let ([Segment::Parallel(loops, _)], Some(chain)) = (segments, chain(kernel, capabilities, whole))
+        && loops.len() == 1
+    {
+        return Strategy::Chain(chain);
+    }
     let (chain, inner) = match segments {
         [Segment::Parallel(chain, inner)] => (chain.as_slice(), *inner),
         [Segment::Alone(inner)] => (&[][..], *inner),

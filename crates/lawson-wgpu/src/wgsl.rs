@@ -612,6 +612,7 @@ impl Dialect<'_> {
     fn factor(&mut self, word: &Word) -> String {
         let text = self.word(word);
         match word {
+            Word::Div(_, d, _) | Word::Mod(_, d, _) if power_of_two(d).is_some() => text,
             Word::Sum(_) | Word::Product(..) | Word::Div(..) | Word::Mod(..) => format!("({text})"),
             Word::Const(c) if *c < 0 => format!("({text})"),
             Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Base(_) | Word::Lane => text,
@@ -640,6 +641,13 @@ impl Dialect<'_> {
             Word::Product(a, b) => format!("{} * {}", self.factor(a), self.factor(b)),
             // Only what never runs divides by 0; a shader may not even say so.
             Word::Div(_, d, _) | Word::Mod(_, d, _) if matches!(**d, Word::Const(c) if c < 1) => "0".into(),
+            // Rounding down by a power of two is a shift, whatever the sign.
+            Word::Div(a, d, _) if power_of_two(d).is_some() => {
+                format!("({} >> {}u)", self.factor(a), power_of_two(d).unwrap_or(0))
+            }
+            Word::Mod(a, d, _) if power_of_two(d).is_some() => {
+                format!("({} & {})", self.factor(a), (1i64 << power_of_two(d).unwrap_or(0)) - 1)
+            }
             Word::Div(a, d, Sign::NonNegative) => format!("{} / {}", self.factor(a), self.factor(d)),
             Word::Mod(a, d, Sign::NonNegative) => format!("{} % {}", self.factor(a), self.factor(d)),
             Word::Div(a, d, Sign::Any) => self.function("word_div", a, d),
@@ -662,5 +670,13 @@ impl Dialect<'_> {
     fn nested(&mut self, name: &str, members: &[Word]) -> String {
         let texts: Vec<String> = members.iter().map(|m| self.word(m)).collect();
         texts.into_iter().reduce(|a, b| format!("{name}({a}, {b})")).unwrap_or_else(|| "0".into())
+    }
+}
+
+/// Which power of two a word is.
+fn power_of_two(word: &Word) -> Option<u32> {
+    match word {
+        Word::Const(c) if *c > 0 && c.count_ones() == 1 => Some(c.trailing_zeros()),
+        _ => None,
     }
 }

@@ -229,7 +229,8 @@ impl Planned {
         fusion: Fusion,
         times: &mut CompileTimes,
     ) -> Result<Planned> {
-        let plan = plan_for(graph, &lawson_wgpu::machine(), fusion, times)?;
+        let machine = lawson_wgpu::machine_for(&device.capabilities()?);
+        let plan = plan_for(graph, &machine, fusion, times)?;
         let signature = Arc::new(Signature::new(graph, &plan));
         let start = Instant::now();
         let executable =

@@ -6,14 +6,13 @@ use crate::args::OpcodesArgs;
 use crate::report::{Outcome, Reporter};
 use crate::{device, load};
 use lawson::kernel::compile::compile;
-use lawson::wgpu::{Capabilities, Listing, wgsl};
+use lawson::wgpu::{Capabilities, Listing, machine_for, wgsl};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
 pub fn run(args: &OpcodesArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let graph = load::graph(&args.file)?.graph;
     let graph = pipeline(&args.passes)?.run(&graph)?;
-    let plan = compile(&graph, &lawson::wgpu::machine())?;
     let mut capabilities = match &args.device.device {
         None => Capabilities::default(),
         Some(_) => match device::open(crate::args::Target::Wgpu, &args.device)? {
@@ -29,6 +28,7 @@ pub fn run(args: &OpcodesArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
         (false, Some(size)) => capabilities.subgroup = Some(size),
         (false, None) => {}
     }
+    let plan = compile(&graph, &machine_for(&capabilities))?;
     let mut all = Vec::new();
     for (n, kernel) in plan.kernels.iter().enumerate() {
         let listing = Listing::of(kernel, &capabilities);

@@ -276,7 +276,9 @@ impl<'g> Walk<'g> {
 
     /// Opens the loop over the rows of a block; gives the row.
     pub(super) fn open_block_rows(&mut self, (block, rows, end): &(AxisId, i64, Index)) -> Index {
-        let count = Index::from(*rows).min(end.clone() - *block);
+        // Where blocks fill the rows, all are of one size.
+        let fills = end.as_const().is_some_and(|end| end % rows == 0);
+        let count = if fills { Index::from(*rows) } else { Index::from(*rows).min(end.clone() - *block) };
         Index::axis(*block) + self.open("i", count, Purpose::BlockRows)
     }
 

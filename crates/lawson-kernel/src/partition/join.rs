@@ -24,26 +24,26 @@ const MOST_NODES: usize = 1000;
 
 /// A group as it grows.
 #[derive(Clone, Default)]
-struct Members {
-    nodes: Vec<NodeId>,
+pub(super) struct Members {
+    pub(super) nodes: Vec<NodeId>,
     /// What it reads from memory and what others need of it, ascending.
-    inputs: Vec<ValueId>,
-    outputs: Vec<ValueId>,
+    pub(super) inputs: Vec<ValueId>,
+    pub(super) outputs: Vec<ValueId>,
     /// Slots of arithmetic.
     computing: f64,
     /// Contractions, convolutions and windows; reductions.
-    products: usize,
-    reductions: usize,
+    pub(super) products: usize,
+    pub(super) reductions: usize,
     /// Operators whose indices are data.
-    picking: usize,
+    pub(super) picking: usize,
     /// Nodes that put values together.
-    joining: usize,
+    pub(super) joining: usize,
     /// How often its accumulators step.
     steps: f64,
     /// Composites and what loops do not compute: never joined.
     is_alone: bool,
     /// Whether it has dtypes that the machine lacks.
-    is_foreign: bool,
+    pub(super) is_foreign: bool,
     /// Whether it only moves elements.
     is_view: bool,
     /// Its first node: of two candidates that gain as much, the one first in the graph is taken.
@@ -65,20 +65,20 @@ struct Candidate {
 }
 
 pub(super) struct Groups<'g> {
-    graph: &'g Graph,
-    orders: &'g Orders,
-    costs: Costs<'g>,
-    flow: Flow,
-    members: Vec<Members>,
+    pub(super) graph: &'g Graph,
+    pub(super) orders: &'g Orders,
+    pub(super) costs: Costs<'g>,
+    pub(super) flow: Flow,
+    pub(super) members: Vec<Members>,
     /// The group of each node that has one.
-    of: Vec<Option<usize>>,
+    pub(super) of: Vec<Option<usize>>,
     /// The operator that each node is part of, if only nodes of the same one are joined.
     part_of: Option<&'g [NodeId]>,
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
     lowered: HashMap<usize, Lowered>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
-    refused: HashMap<(usize, usize), (Refused, f64)>,
+    pub(super) refused: HashMap<(usize, usize), (Refused, f64)>,
 }
 
 impl<'g> Groups<'g> {
@@ -218,7 +218,7 @@ impl<'g> Groups<'g> {
         a.computing * (times - 1.0)
     }
 
-    fn predicted(&self, m: &Members) -> f64 {
+    pub(super) fn predicted(&self, m: &Members) -> f64 {
         let moved = m.inputs.iter().chain(&m.outputs).map(|v| self.costs.moving[v.index()]).sum();
         self.costs.kernel(m.computing, moved)
     }
@@ -412,7 +412,7 @@ impl<'g> Groups<'g> {
 
     /// The groups between two in the order of ranks that the later one needs, and those that need the earlier one. `None` if
     /// there is a path from one of the two to the other besides the direct one: joined, they would wait for a group that waits for them.
-    fn between(&self, a: usize, b: usize) -> Option<Between> {
+    pub(super) fn between(&self, a: usize, b: usize) -> Option<Between> {
         let rank = |g: usize| self.members[g].rank;
         let (early, late) = if rank(a) < rank(b) { (a, b) } else { (b, a) };
         let mut seen = HashSet::from([early, late]);
@@ -444,7 +444,7 @@ impl<'g> Groups<'g> {
     }
 
     /// The second group takes the first in.
-    fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Lowered>) {
+    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Lowered>) {
         let mut joined = self.joined(a, b);
         // What the two need comes before them, what needs them after; all others keep their ranks.
         let Between { needed, needing } = between;
@@ -474,11 +474,17 @@ impl<'g> Groups<'g> {
         self.find_candidates(b, Found::BothWays);
     }
 
-    /// The groups with their kernels, each after those that it needs.
-    pub(super) fn finish(mut self) -> Partition {
+    /// The groups, each after those that it needs.
+    pub(super) fn by_rank(&self) -> Vec<usize> {
         let mut groups: Vec<usize> =
             (0..self.members.len()).filter(|g| !self.members[*g].nodes.is_empty()).collect();
         groups.sort_by_key(|g| self.members[*g].rank);
+        groups
+    }
+
+    /// The groups with their kernels, each after those that it needs.
+    pub(super) fn finish(mut self) -> Partition {
+        let groups = self.by_rank();
         let refused = groups.iter().flat_map(|g| self.refusals(*g)).collect();
         let parts = groups.into_iter().flat_map(|g| self.parts_of(g)).collect();
         Partition { parts, refused }
@@ -521,9 +527,10 @@ impl<'g> Groups<'g> {
         for v in &self.members[b].inputs {
             let Some(a) = self.producer(*v) else { continue };
             let together = self.predicted(&self.joined(a, b));
-            let (why, together) = match self.examine(a, b) {
-                Err(why) => (why, together),
-                Ok(_) => self.refused.get(&(a, b)).cloned().unwrap_or((Refused::Waits, together)),
+            let (why, together) = match (self.refused.get(&(a, b)).cloned(), self.examine(a, b)) {
+                (Some(said), _) => said,
+                (None, Err(why)) => (why, together),
+                (None, Ok(_)) => (Refused::Waits, together),
             };
             let reader = self.members[b].outputs.first().copied().unwrap_or(*v);
             refusals.push(Refusal {
@@ -541,7 +548,7 @@ impl<'g> Groups<'g> {
 }
 
 /// What lies between two groups in the order of ranks.
-struct Between {
+pub(super) struct Between {
     /// What the later one needs.
     needed: Vec<usize>,
     /// What needs the earlier one.

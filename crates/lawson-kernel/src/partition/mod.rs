@@ -6,8 +6,11 @@
 //! compute anew (numbers in another shape, slices, indices) has no group: everybody who reads it has it. Whether a joined group can be one
 //! kernel is asked of lowering itself. Attention is taken where it is still a composite. What stays apart says why ([`Refusal`]).
 //!
+//! Last, products that follow one another over the same rows are joined where launches cost more than that (`chain.rs`).
+//!
 //! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition.
 
+mod chain;
 mod cost;
 mod join;
 mod order;
@@ -78,5 +81,6 @@ pub fn partition_within(
 ) -> Partition {
     let mut groups = join::Groups::new(graph, orders, machine, part_of);
     groups.join_all();
+    groups.chain_all();
     groups.finish()
 }

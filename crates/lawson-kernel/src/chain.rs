@@ -1,0 +1,108 @@
+//! Chains: kernels in which products follow one another over the same block of rows.
+//!
+//! ```text
+//! for block in 0 to M step 4 parallel {
+//!   for i in 0 to 4 { for j in 0 to N { accumulate v { for k in 0 to K { v += x[block + i, k] * w[k, j] } } kept[i, j] = f(v) } }
+//!   for i in 0 to 4 { for j in 0 to P { accumulate u { for k in 0 to N { u += kept[i, k] * z[k, j] } } y[block + i, j] = g(u) } }
+//! }
+//! ```
+//!
+//! A block is done by one workgroup of a device, whose members share each [`Link`] and wait for each other between two. In: a kernel,
+//! scheduled or not; out: its links, if it is a chain of known sizes.
+
+use crate::expr::{Expr, ExprId};
+use crate::tree::{AccId, AxisId, For, Kernel, Node};
+use lawson_graph::DType;
+use std::collections::BTreeSet;
+
+/// One product of a chain, with what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link<'k> {
+    /// The loops over the rows of the block, the columns of the result and the terms of the sum, all from 0 on.
+    pub loops: [&'k For; 3],
+    /// How many rows, columns and terms there are.
+    pub sizes: [i64; 3],
+    /// What sums up.
+    pub acc: AccId,
+    /// The factor that depends on the row, and the one that depends on the column.
+    pub factors: [ExprId; 2],
+    /// The state, and what it becomes.
+    pub state: ExprId,
+    /// The state after a term.
+    pub step: ExprId,
+    /// What is stored for each row and column.
+    pub stores: &'k [Node],
+}
+
+impl Link<'_> {
+    /// The axes of its loops: rows, columns, terms.
+    pub fn axes(&self) -> [AxisId; 3] {
+        self.loops.map(|f| f.axis)
+    }
+}
+
+/// The loop over blocks of rows and the links of a chain, at least two of them.
+pub fn links(kernel: &Kernel) -> Option<(&For, Vec<Link<'_>>)> {
+    let [Node::For(blocks)] = kernel.body.as_slice() else { return None };
+    let links: Vec<Link<'_>> = blocks.body.iter().map(|n| link(kernel, n)).collect::<Option<_>>()?;
+    let whole = blocks.end.as_const().is_some_and(|end| end % blocks.step == 0) && blocks.begin.is(0);
+    let same = links.iter().all(|l| l.sizes[0] == blocks.step);
+    (whole && same && links.len() > 1).then_some((blocks, links))
+}
+
+/// A loop from 0 by 1 to a number.
+fn plain(node: &[Node]) -> Option<(&For, i64)> {
+    match node {
+        [Node::For(f)] if f.begin.is(0) && f.step == 1 => Some((f, f.end.as_const()?)),
+        _ => None,
+    }
+}
+
+fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
+    let (rows, m) = plain(std::slice::from_ref(node))?;
+    let (columns, n) = plain(&rows.body)?;
+    let [Node::Accumulate { acc, body }, stores @ ..] = columns.body.as_slice() else { return None };
+    let (terms, k) = plain(body)?;
+    let [Node::Step { acc: stepped, values }] = terms.body.as_slice() else { return None };
+    let of = kernel.acc(*acc);
+    let is_sum = of.merge.is_some()
+        && matches!(of.state.as_slice(), [s] if s.dtype == DType::F32 && matches!(kernel.expr(s.init), Expr::Const(_)));
+    let (true, &[step], true) = (is_sum, values.as_slice(), stepped == acc) else { return None };
+    let &Expr::Fma(a, b, state) = kernel.expr(step) else { return None };
+    let is_stored = stores.iter().all(|s| matches!(s, Node::Store(_)));
+    if !is_stored || *kernel.expr(state) != Expr::State(*acc, 0) {
+        return None;
+    }
+    let [on_a, on_b] = [a, b].map(|e| kernel.axes_of(e));
+    let splits = |left: &BTreeSet<AxisId>, right: &BTreeSet<AxisId>| {
+        !left.contains(&columns.axis) && !right.contains(&rows.axis)
+    };
+    let factors = match (splits(&on_a, &on_b), splits(&on_b, &on_a)) {
+        (true, _) => [a, b],
+        (false, true) => [b, a],
+        (false, false) => return None,
+    };
+    let loops = [rows, columns, terms];
+    Some(Link { loops, sizes: [m, n, k], acc: *acc, factors, state, step, stores })
+}
+
+impl Kernel {
+    /// The axes that loops run over on which an expression depends.
+    pub fn axes_of(&self, root: ExprId) -> BTreeSet<AxisId> {
+        let (mut axes, mut open, mut seen) = (BTreeSet::new(), vec![root], BTreeSet::from([root]));
+        while let Some(id) = open.pop() {
+            let e = self.expr(id);
+            e.visit_indices(&mut |i| {
+                self.resolve(i).visit_axes(&mut |a| {
+                    axes.insert(a);
+                })
+            });
+            e.visit_operands(&mut |o| {
+                if seen.insert(o) {
+                    open.push(o);
+                }
+            });
+        }
+        axes
+    }
+}

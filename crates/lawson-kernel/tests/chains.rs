@@ -1,0 +1,140 @@
+//! Which products become one kernel because they follow one another over the same rows, and what those kernels are.
+#![allow(clippy::unwrap_used)]
+
+use lawson_graph::Graph;
+use lawson_kernel::chain::links;
+use lawson_kernel::layout::Orders;
+use lawson_kernel::machine::{Chains, Machine, Spread};
+use lawson_kernel::partition::{Partition, partition};
+use lawson_kernel::{Refused, Role};
+
+/// A device on which starting a kernel costs much.
+fn device() -> Machine {
+    let chains =
+        Chains { units: 128, unit_bytes_per_fma: 64.0, fmas_per_link: 500.0, scratch: 32 << 10, buffers: 31 };
+    Machine {
+        spread: Spread::Grid,
+        lanes: 16 << 10,
+        l2: 32 << 20,
+        l3: 48 << 20,
+        l2_bytes_per_fma: 4000.0,
+        l3_bytes_per_fma: 4000.0,
+        memory_bytes_per_fma: 2000.0,
+        fmas_per_start: 5000.0,
+        chains: Some(chains),
+        ..Machine::default()
+    }
+}
+
+/// Layers with a bias and a ReLU each, of these sizes, over so many rows.
+fn layers(rows: i64, sizes: &[i64]) -> Graph {
+    let (mut inputs, mut body) = (format!("%h0: f32[{rows}, {}]", sizes[0]), String::new());
+    for (n, pair) in sizes.windows(2).enumerate() {
+        let (k, m) = (pair[0], pair[1]);
+        inputs += &format!(", %w{n}: f32[{k}, {m}], %b{n}: f32[{m}]");
+        body += &format!(
+            "%p{n} = contract %h{n}, %w{n} {{batch = [], sum = [[1, 0]]}}
+             %c{n} = broadcast %b{n} {{shape = [{rows}, {m}], axes = [1]}}
+             %s{n} = add %p{n}, %c{n}
+             %z{n} = broadcast %zero {{shape = [{rows}, {m}], axes = []}}
+             %h{} = max %s{n}, %z{n}\n",
+            n + 1
+        );
+    }
+    let (last, m) = (sizes.len() - 1, sizes[sizes.len() - 1]);
+    let text = format!(
+        "lawson 1\ngraph @g({inputs}) -> (y: f32[{rows}, {m}]) {{\n%zero: f32[] = constant 0.0\n{body}return %h{last}\n}}"
+    );
+    Graph::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn parts(graph: &Graph) -> Partition {
+    partition(graph, &Orders::default(), &device())
+}
+
+/// How many links each kernel has; 0 if it is no chain.
+fn chains(graph: &Graph) -> Vec<usize> {
+    let count = |p: &lawson_kernel::partition::Part| {
+        links(&p.lowered.as_ref().unwrap().kernel).map_or(0, |(_, links)| links.len())
+    };
+    parts(graph).parts.iter().map(count).collect()
+}
+
+#[test]
+fn small_layers_over_the_same_rows_are_one_kernel() {
+    assert_eq!(chains(&layers(64, &[64, 64, 32, 128])), [3]);
+}
+
+#[test]
+fn what_lies_between_two_products_stays_in_scratch() {
+    let graph = layers(8, &[16, 32, 4, 20]);
+    let found = parts(&graph);
+    let [part] = found.parts.as_slice() else { panic!("one kernel") };
+    let kernel = &part.lowered.as_ref().unwrap().kernel;
+    let (blocks, links) = links(kernel).unwrap();
+    let sizes: Vec<[i64; 3]> = links.iter().map(|l| l.sizes).collect();
+    let rows = blocks.step;
+    assert_eq!(sizes, [[rows, 32, 16], [rows, 4, 32], [rows, 20, 4]]);
+    let scratch: Vec<String> = kernel
+        .buffers
+        .iter()
+        .filter(|b| matches!(b.role, Role::Scratch(_)))
+        .map(|b| format!("{:?}", b.dims.iter().map(|d| d.as_const().unwrap()).collect::<Vec<_>>()))
+        .collect();
+    assert_eq!(scratch, [format!("[{rows}, 4]"), format!("[{rows}, 32]")]);
+}
+
+#[test]
+fn large_layers_stay_apart_and_say_that_they_gain_nothing() {
+    let graph = layers(1024, &[1024, 1024, 1024]);
+    assert_eq!(chains(&graph), [0, 0]);
+    let found = parts(&graph).refused;
+    let [refusal] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(refusal.why, Refused::NoGain);
+    assert!(refusal.together > refusal.apart, "{refusal:?}");
+}
+
+#[test]
+fn what_cannot_be_gone_through_by_blocks_of_rows_stays_apart() {
+    // A size that is no multiple of four.
+    assert_eq!(chains(&layers(64, &[64, 30, 64])), [0, 0]);
+    // A result that is needed outside.
+    let graph = Graph::parse(
+        "lawson 1
+         graph @g(%x: f32[64, 64], %w: f32[64, 64], %u: f32[64, 64]) -> (h: f32[64, 64], y: f32[64, 64]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %y = contract %h, %u {batch = [], sum = [[1, 0]]}
+           return %h, %y
+         }",
+    );
+    assert_eq!(chains(&graph.unwrap()), [0, 0]);
+    // A second factor that is computed from the first.
+    let graph = Graph::parse(
+        "lawson 1
+         graph @g(%x: f32[64, 64], %w: f32[64, 64]) -> (y: f32[64, 64]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %y = contract %h, %h {batch = [], sum = [[1, 0]]}
+           return %y
+         }",
+    );
+    assert_eq!(chains(&graph.unwrap()), [0, 0]);
+}
+
+#[test]
+fn chains_have_no_more_buffers_than_a_kernel_may() {
+    let graph = layers(64, &[64; 40]);
+    let most = device().chains.unwrap().buffers;
+    let found = parts(&graph);
+    let lowered = found.parts.iter().map(|p| p.lowered.as_ref().unwrap());
+    let buffers: Vec<usize> = lowered.map(|l| l.inputs.len() + l.outputs.len()).collect();
+    assert!(buffers.iter().all(|n| *n <= most), "{buffers:?}");
+    assert_eq!(chains(&graph), [14, 14, 11]);
+}
+
+#[test]
+fn processors_have_no_chains() {
+    let graph = layers(64, &[64, 64, 64]);
+    let found = partition(&graph, &Orders::default(), &Machine::default());
+    assert_eq!(found.parts.len(), 2);
+    assert_eq!(found.refused[0].why, Refused::Products);
+}
