@@ -10,6 +10,7 @@
 //! A block is done by one workgroup of a device, whose members share each [`Link`] and wait for each other between two. In: a kernel,
 //! scheduled or not; out: its links, if it is a chain of known sizes.
 
+use crate::buffer::{BufferId, Role};
 use crate::expr::{Expr, ExprId};
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
 use lawson_graph::DType;
@@ -82,6 +83,10 @@ fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
         (false, true) => [b, a],
         (false, false) => return None,
     };
+    // What comes from outside can be fetched before the rows are there.
+    if !kernel.reads_of(factors[1]).iter().all(|b| kernel.buffer(*b).role == Role::Input) {
+        return None;
+    }
     let loops = [rows, columns, terms];
     Some(Link { loops, sizes: [m, n, k], acc: *acc, factors, state, step, stores })
 }
@@ -89,20 +94,38 @@ fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
 impl Kernel {
     /// The axes that loops run over on which an expression depends.
     pub fn axes_of(&self, root: ExprId) -> BTreeSet<AxisId> {
-        let (mut axes, mut open, mut seen) = (BTreeSet::new(), vec![root], BTreeSet::from([root]));
-        while let Some(id) = open.pop() {
-            let e = self.expr(id);
+        let mut axes = BTreeSet::new();
+        self.visit_exprs(root, &mut |e| {
             e.visit_indices(&mut |i| {
                 self.resolve(i).visit_axes(&mut |a| {
                     axes.insert(a);
                 })
             });
-            e.visit_operands(&mut |o| {
+        });
+        axes
+    }
+
+    /// The buffers that an expression reads.
+    pub fn reads_of(&self, root: ExprId) -> BTreeSet<BufferId> {
+        let mut buffers = BTreeSet::new();
+        self.visit_exprs(root, &mut |e| {
+            if let Expr::Load(load) = e {
+                buffers.insert(load.buffer);
+            }
+        });
+        buffers
+    }
+
+    /// Calls `visit` with an expression and all that it is made of, each once.
+    pub fn visit_exprs<'k>(&'k self, root: ExprId, visit: &mut impl FnMut(&'k Expr)) {
+        let (mut open, mut seen) = (vec![root], BTreeSet::from([root]));
+        while let Some(id) = open.pop() {
+            visit(self.expr(id));
+            self.expr(id).visit_operands(&mut |o| {
                 if seen.insert(o) {
                     open.push(o);
                 }
             });
         }
-        axes
     }
 }

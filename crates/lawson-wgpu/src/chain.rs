@@ -3,19 +3,22 @@
 //! ```text
 //! for every link, the members together:
 //!   a member has four columns of all rows of the block, and a share of the terms, of which it takes four at a time:
-//!     it loads four terms of each row from workgroup memory, four columns of each term from the second factor, and steps its sums
+//!     it fetches four columns of the next terms from the second factor, loads four terms of each row from workgroup memory, and steps its sums
+//!   it fetches the first terms of the next link
 //!   the shares meet in workgroup memory; barrier; members store what becomes of the sums, four columns at a time; barrier
 //! ```
 //!
 //! So every number of a second factor is read by one member of a workgroup, once.
 
 use crate::lower::{Lower, refused};
-use crate::opcode::{By, Capabilities, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word};
-use crate::quads::{is_quad, without_data};
+use crate::opcode::{
+    By, Capabilities, Literal, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word,
+};
+use crate::quads::{check_place, check_quads};
 use crate::value::Known;
 use lawson_graph::{DType, Dim, Result};
 use lawson_kernel::chain::{Link, links};
-use lawson_kernel::{AxisId, BufferId, Expr, ExprId, Index, Kernel, Node, Role};
+use lawson_kernel::{AxisId, BufferId, Kernel, Node, Role};
 use std::collections::BTreeSet;
 
 /// The most members that share a link.
@@ -29,15 +32,25 @@ pub(crate) struct Chain {
     pub(crate) members: u32,
     /// The buffers, scratch among them, that are read and written by fours.
     pub(crate) quads: BTreeSet<BufferId>,
-    /// Into how many shares the terms of each link are split.
-    shares: Vec<i64>,
+    /// How the members share each link.
+    shares: Vec<Share>,
+}
+
+/// How the members share the terms of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Share {
+    /// Into how many shares they are split.
+    shares: i64,
+    /// How many fours of them a member has variables for: where there are two, what comes next needs not be moved.
+    ahead: i64,
 }
 
 impl Chain {
     /// Words of workgroup memory in which shares meet.
     pub(crate) fn partial(&self, kernel: &Kernel) -> i64 {
-        let of = |(link, shares): (&Link<'_>, &i64)| {
-            if *shares > 1 { link.sizes[0] * link.sizes[1] * shares } else { 0 }
+        let of = |(link, Share { shares, .. }): (&Link<'_>, &Share)| match shares {
+            1 => 0,
+            _ => link.sizes[0] * link.sizes[1] * shares,
         };
         links(kernel).map_or(0, |(_, links)| links.iter().zip(&self.shares).map(of).max().unwrap_or(0))
     }
@@ -57,11 +70,18 @@ pub(crate) fn chain(kernel: &Kernel, capabilities: &Capabilities, whole: bool) -
     let wanted = links.iter().map(|l| l.sizes[1] / 4 * useful(l)).max()?;
     let most = MOST_MEMBERS.min(i64::from(capabilities.max_members));
     let members = ((wanted + 31) / 32 * 32).min(most);
+    // Each column is some member's.
+    if links.iter().any(|l| l.sizes[1] / 4 > members) {
+        return None;
+    }
     let shares = links.iter().map(|l| {
         let room = left / (l.sizes[0] * l.sizes[1]);
         let most = (members / (l.sizes[1] / 4)).min(useful(l)).min(room).max(1);
         // A power of two: shares of the same length.
-        1 << most.ilog2()
+        let shares = 1 << most.ilog2();
+        let fours = l.sizes[2] / 4;
+        let ahead = if fours % (2 * shares) == 0 { 2 } else { 1 };
+        Share { shares, ahead }
     });
     let shares = shares.collect();
     Some(Chain { members: u32::try_from(members).ok()?, quads: quads(kernel, &links, whole), shares })
@@ -79,11 +99,11 @@ fn quads(kernel: &Kernel, links: &[Link<'_>], whole: bool) -> BTreeSet<BufferId>
     let mut fit: BTreeSet<BufferId> = (0..kernel.buffers.len() as u32).map(BufferId).filter(fours).collect();
     for link in links {
         let [_, columns, terms] = link.axes();
-        check(kernel, link.factors[0], terms, &mut fit);
-        check(kernel, link.factors[1], along(kernel, link), &mut fit);
+        check_quads(kernel, link.factors[0], terms, &mut fit);
+        check_quads(kernel, link.factors[1], along(kernel, link), &mut fit);
         for node in link.stores {
             let Node::Store(s) = node else { continue };
-            check(kernel, s.value, columns, &mut fit);
+            check_quads(kernel, s.value, columns, &mut fit);
             check_place(kernel, s.buffer, &s.index, columns, &mut fit);
         }
     }
@@ -96,43 +116,10 @@ fn along(kernel: &Kernel, link: &Link<'_>) -> AxisId {
     let all: BTreeSet<BufferId> = (0..kernel.buffers.len() as u32).map(BufferId).collect();
     let lost = |axis: AxisId| {
         let mut fit = all.clone();
-        check(kernel, link.factors[1], axis, &mut fit);
+        check_quads(kernel, link.factors[1], axis, &mut fit);
         all.len() - fit.len()
     };
     if lost(terms) < lost(columns) { terms } else { columns }
-}
-
-/// Takes out the buffers that an expression does not read by fours along an axis.
-fn check(kernel: &Kernel, root: ExprId, axis: AxisId, fit: &mut BTreeSet<BufferId>) {
-    let (mut open, mut seen) = (vec![root], BTreeSet::from([root]));
-    while let Some(id) = open.pop() {
-        let e = kernel.expr(id);
-        if let Expr::Load(l) = e {
-            check_place(kernel, l.buffer, &l.index, axis, fit);
-            if l.guard.is_some() {
-                fit.remove(&l.buffer);
-            }
-        }
-        e.visit_indices(&mut |i| without_data(i, fit));
-        e.visit_operands(&mut |o| {
-            if seen.insert(o) {
-                open.push(o);
-            }
-        });
-    }
-}
-
-fn check_place(
-    kernel: &Kernel,
-    buffer: BufferId,
-    index: &[Index],
-    axis: AxisId,
-    fit: &mut BTreeSet<BufferId>,
-) {
-    let offset = kernel.resolve(&kernel.buffer(buffer).layout.offset(index));
-    if !is_quad(&offset, &BTreeSet::from([axis])) {
-        fit.remove(&buffer);
-    }
 }
 
 fn times(a: Word, by: i64) -> Word {
@@ -143,12 +130,17 @@ fn sum(a: Word, b: Word) -> Word {
     Word::Sum(vec![a, b])
 }
 
-/// What a member has of a link: four columns, of all rows or of one, and a share of the terms.
+/// What a member has of a link: four columns of all rows, and a share of the terms.
 struct Own {
     /// The first of its columns.
     column: Word,
+    /// Which share it has, and how many there are.
     share: Word,
+    shares: i64,
 }
+
+/// Variables for fours of terms, of four columns each.
+type Fetched = Vec<[[VarId; 4]; 4]>;
 
 impl Lower<'_> {
     /// The links of a chain, one after another.
@@ -163,11 +155,30 @@ impl Lower<'_> {
             self.declared.push(OpCode::Scratch { memory, name, ty: Ty::F32, size, place: Residence::Quads });
             memory
         });
-        for (link, shares) in links.iter().zip(&chain.shares) {
+        let mut next: Option<Fetched> = None;
+        for (n, (link, share)) in links.iter().zip(&chain.shares).enumerate() {
             let entered = link.loops.map(|f| self.scope.enter(f));
-            match memory.filter(|_| *shares > 1) {
-                Some(memory) => self.shared_link(link, *shares, memory)?,
-                None => self.own_link(link)?,
+            let (own, fetched) = match next.take() {
+                Some(fetched) => (self.own(link, share), fetched),
+                None => self.begin_link(link, share)?,
+            };
+            let sums = self.sums_of_link(link, &own, &fetched)?;
+            entered.into_iter().rev().for_each(|left| self.scope.leave(left));
+            if let Some((link, share)) = links.get(n + 1).zip(chain.shares.get(n + 1)) {
+                let entered = link.loops.map(|f| self.scope.enter(f));
+                next = Some(self.begin_link(link, share)?.1);
+                entered.into_iter().rev().for_each(|left| self.scope.leave(left));
+            }
+            let entered = link.loops.map(|f| self.scope.enter(f));
+            match memory.filter(|_| own.shares > 1) {
+                Some(memory) => self.meet_in(link, &own, memory, &sums)?,
+                None => {
+                    let guarded = self.guard_within(&Word::Lane, link.sizes[1] / 4, i64::from(self.members));
+                    for (row, vars) in sums.iter().enumerate() {
+                        self.finish_link(link, Word::Const(row as i64), &own.column, *vars)?;
+                    }
+                    self.end_guard(guarded);
+                }
             }
             entered.into_iter().rev().for_each(|left| self.scope.leave(left));
             // The last one too: the next block begins in the same memory.
@@ -176,47 +187,53 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A link whose columns are shared, and whose terms are not.
-    fn own_link(&mut self, link: &Link<'_>) -> Result<()> {
-        let groups = link.sizes[1] / 4;
-        let init = self.value(self.kernel.acc(link.acc).state[0].init, &mut Known::new())?;
-        let members = i64::from(self.members);
-        for turn in 0..(groups + members - 1) / members {
-            let number = sum(Word::Lane, Word::Const(turn * members));
-            let guarded = self.guard_within(&number, groups, (turn + 1) * members);
-            let own = Own { column: times(number, 4), share: Word::Const(0) };
-            let vars = self.sums_of(link, init);
-            self.terms(link, &own, 1, &vars)?;
-            for (row, vars) in vars.iter().enumerate() {
-                self.finish_link(link, Word::Const(row as i64), &own.column, *vars)?;
-            }
-            self.end_guard(guarded);
-        }
-        Ok(())
+    /// What a member has of a link.
+    fn own(&self, link: &Link<'_>, share: &Share) -> Own {
+        let (group, number) = Word::Lane.split(link.sizes[1] / 4);
+        Own { column: times(group, 4), share: number, shares: share.shares }
     }
 
-    /// A link whose terms are shared too.
-    fn shared_link(&mut self, link: &Link<'_>, shares: i64, memory: MemoryId) -> Result<()> {
+    /// A member fetches the first numbers of a link's second factor.
+    fn begin_link(&mut self, link: &Link<'_>, share: &Share) -> Result<(Own, Fetched)> {
+        let own = self.own(link, share);
+        let fetched = self.seconds(share.ahead);
+        self.fetch_seconds(link, &own, &times(own.share.clone(), 4), &fetched[0])?;
+        Ok((own, fetched))
+    }
+
+    /// The sums of a member's terms.
+    fn sums_of_link(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched) -> Result<Vec<[VarId; 4]>> {
+        let of = self.kernel.acc(link.acc);
+        let init = match &of.merge {
+            Some(merge) if own.shares > 1 => {
+                let literal = self.literal(merge.identity[0])?;
+                self.emit.literal(literal)
+            }
+            _ => self.value(of.state[0].init, &mut Known::new())?,
+        };
+        let sums: Vec<[VarId; 4]> =
+            (0..link.sizes[0]).map(|_| [(); 4].map(|()| self.emit.var(Ty::F32, init))).collect();
+        let groups = link.sizes[1] / 4;
+        let guarded = self.guard_within(&Word::Lane, groups * own.shares, i64::from(self.members));
+        self.terms(link, own, fetched, &sums)?;
+        self.end_guard(guarded);
+        Ok(sums)
+    }
+
+    /// Adds up the shares of the sums, and stores what becomes of them.
+    fn meet_in(&mut self, link: &Link<'_>, own: &Own, memory: MemoryId, sums: &[[VarId; 4]]) -> Result<()> {
         let of = self.kernel.acc(link.acc);
         let Some(merge) = &of.merge else {
             return Err(refused(self.kernel, format!("`{}` goes in order", of.name)));
         };
         let (members, groups) = (i64::from(self.members), link.sizes[1] / 4);
-        let identity = self.literal(merge.identity[0])?;
-        let guarded = self.guard_within(&Word::Lane, groups * shares, members);
-        let (group, share) = Word::Lane.split(groups);
-        let own = Own { column: times(group.clone(), 4), share: share.clone() };
-        let identity = self.emit.literal(identity);
-        let vars = self.sums_of(link, identity);
-        self.terms(link, &own, shares, &vars)?;
-        for (row, vars) in vars.iter().enumerate() {
-            let line = sum(times(share.clone(), link.sizes[0]), Word::Const(row as i64));
-            let values = vars.map(|v| self.emit.define(Ty::F32, Op::Get(v)));
-            self.emit.codes.push(OpCode::StoreQuad {
-                memory,
-                at: sum(times(line, groups), group.clone()),
-                values,
-            });
+        let guarded = self.guard_within(&Word::Lane, groups * own.shares, members);
+        for (row, vars) in sums.iter().enumerate() {
+            let (group, share) = Word::Lane.split(groups);
+            let line = sum(times(share, link.sizes[0]), Word::Const(row as i64));
+            let (at, values) =
+                (sum(times(line, groups), group), vars.map(|v| self.emit.define(Ty::F32, Op::Get(v))));
+            self.emit.codes.push(OpCode::StoreQuad { memory, at, values });
         }
         self.end_guard(guarded);
         self.emit.codes.push(OpCode::Barrier);
@@ -226,7 +243,7 @@ impl Lower<'_> {
             let guarded = self.guard_within(&number, all, (turn + 1) * members);
             let init = self.value(of.state[0].init, &mut Known::new())?;
             let vars = [(); 4].map(|()| self.emit.var(Ty::F32, init));
-            for share in 0..shares {
+            for share in 0..own.shares {
                 let others = self.emit.quad(memory, sum(number.clone(), Word::Const(share * all)));
                 for (var, other) in vars.iter().zip(others) {
                     self.merge_into(link.acc, merge, &[(*var, Ty::F32)], &[other])?;
@@ -257,39 +274,81 @@ impl Lower<'_> {
         self.emit.codes.push(if guarded { OpCode::EndGuard } else { OpCode::EndBlock });
     }
 
-    /// The sums of four columns of every row.
-    fn sums_of(&mut self, link: &Link<'_>, init: ValueId) -> Vec<[VarId; 4]> {
-        (0..link.sizes[0]).map(|_| [(); 4].map(|()| self.emit.var(Ty::F32, init))).collect()
+    /// Variables for four terms of four columns of a second factor, so many times.
+    fn seconds(&mut self, times: i64) -> Fetched {
+        let zero = self.emit.literal(Literal::F32(0));
+        (0..times).map(|_| [(); 4].map(|()| [(); 4].map(|()| self.emit.var(Ty::F32, zero)))).collect()
     }
 
-    /// Steps the sums of a member by its terms.
-    fn terms(&mut self, link: &Link<'_>, own: &Own, shares: i64, vars: &[[VarId; 4]]) -> Result<()> {
-        let [rows, columns, terms] = link.axes();
-        let at = self.pseudo_axis("four");
-        let (begin, end) = (times(own.share.clone(), 4), Word::Const(link.sizes[2]));
-        self.emit.codes.push(OpCode::Loop { axis: at, begin, end, step: 4 * shares, by: By::Member });
-        self.kept.clear();
-        let first = Word::Axis(at);
+    /// A member fetches four terms of the second factor, from one on. Where there are no such terms, it fetches others.
+    fn fetch_seconds(
+        &mut self,
+        link: &Link<'_>,
+        own: &Own,
+        from: &Word,
+        vars: &[[VarId; 4]; 4],
+    ) -> Result<()> {
+        let [_, columns, terms] = link.axes();
         let by_terms = along(self.kernel, link) == terms;
-        let mut seconds = [[None; 4]; 4];
-        for (q, seconds) in seconds.iter_mut().enumerate() {
-            for (c, second) in seconds.iter_mut().enumerate() {
+        let at = self.pseudo_axis("next");
+        let value = Word::Min(vec![from.clone(), Word::Const(link.sizes[2] - 4)]);
+        self.kept.clear();
+        self.emit.codes.push(OpCode::Block);
+        self.emit.codes.push(OpCode::Axis { axis: at, value });
+        let first = Word::Axis(at);
+        for (q, vars) in vars.iter().enumerate() {
+            for (c, var) in vars.iter().enumerate() {
                 let (term, column) = ((terms, &first, q), (columns, &own.column, c));
                 let (moving, fixed) = if by_terms { (term, column) } else { (column, term) };
                 let place = sum(fixed.1.clone(), Word::Const(fixed.2 as i64));
                 self.parameters.fixed.insert(fixed.0, place);
                 self.at_part(moving.0, moving.1, moving.2);
-                *second = Some(self.value(link.factors[1], &mut Known::new())?);
+                let value = self.value(link.factors[1], &mut Known::new())?;
+                self.emit.codes.push(OpCode::Set { var: *var, value });
                 self.parameters.fixed.remove(&fixed.0);
                 self.leave_part(moving.0);
             }
         }
-        for (row, vars) in vars.iter().enumerate() {
+        self.kept.clear();
+        self.emit.codes.push(OpCode::EndBlock);
+        Ok(())
+    }
+
+    /// Steps the sums of a member by its terms, of which the first are fetched already. What comes next is on its way, to other variables, while what
+    /// is there is summed.
+    fn terms(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched, sums: &[[VarId; 4]]) -> Result<()> {
+        let at = self.pseudo_axis("four");
+        let ahead = |n: i64| sum(Word::Axis(at), Word::Const(n * 4 * own.shares));
+        let (begin, end) = (times(own.share.clone(), 4), Word::Const(link.sizes[2]));
+        let count = fetched.len() as i64;
+        let step = 4 * own.shares * count;
+        self.emit.codes.push(OpCode::Loop { axis: at, begin, end, step, by: By::Member });
+        for (n, there) in (0..count).zip(fetched) {
+            let seconds = there.map(|vars| vars.map(|v| self.emit.define(Ty::F32, Op::Get(v))));
+            let next = &fetched[((n + 1) % count) as usize];
+            self.fetch_seconds(link, own, &ahead(n + 1), next)?;
+            self.step_sums(link, &ahead(n), &seconds, sums)?;
+        }
+        self.kept.clear();
+        self.emit.codes.push(OpCode::EndLoop);
+        Ok(())
+    }
+
+    /// Steps all sums of a member by four terms.
+    fn step_sums(
+        &mut self,
+        link: &Link<'_>,
+        first: &Word,
+        seconds: &[[ValueId; 4]; 4],
+        sums: &[[VarId; 4]],
+    ) -> Result<()> {
+        let [rows, _, terms] = link.axes();
+        for (row, vars) in sums.iter().enumerate() {
             self.parameters.fixed.insert(rows, Word::Const(row as i64));
             for (q, seconds) in seconds.iter().enumerate() {
-                self.at_part(terms, &first, q);
+                self.at_part(terms, first, q);
                 let number = self.value(link.factors[0], &mut Known::new())?;
-                for (var, second) in vars.iter().zip(seconds.iter().flatten()) {
+                for (var, second) in vars.iter().zip(seconds) {
                     let state = self.emit.define(Ty::F32, Op::Get(*var));
                     let [left, right] = link.factors;
                     let mut known = Known::from([(left, number), (right, *second), (link.state, state)]);
@@ -300,8 +359,6 @@ impl Lower<'_> {
             self.leave_part(terms);
             self.parameters.fixed.remove(&rows);
         }
-        self.kept.clear();
-        self.emit.codes.push(OpCode::EndLoop);
         Ok(())
     }
 

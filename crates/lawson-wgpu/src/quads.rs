@@ -9,7 +9,7 @@ use crate::lower::Lower;
 use crate::opcode::{MemoryId, OpCode, ValueId, Word};
 use crate::value::Known;
 use lawson_graph::{DType, Dim, Result};
-use lawson_kernel::{Atom, AxisId, BufferId, Expr, For, Index, Kernel, Node, Role, Store};
+use lawson_kernel::{Atom, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Node, Role, Store};
 use std::collections::BTreeSet;
 
 /// Which of four neighbours is computed.
@@ -92,8 +92,44 @@ pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<Buff
     fit
 }
 
+/// The inputs that may be read by fours at all, if they are given whole.
+pub(crate) fn inputs_by_fours(kernel: &Kernel, whole: bool) -> BTreeSet<BufferId> {
+    let fits = |b: &BufferId| {
+        let buffer = kernel.buffer(*b);
+        whole && buffer.role == Role::Input && buffer.dtype == DType::F32
+    };
+    kernel.arguments().filter(fits).collect()
+}
+
+/// Takes out the buffers that an expression does not read by fours along an axis.
+pub(crate) fn check_quads(kernel: &Kernel, root: ExprId, axis: AxisId, fit: &mut BTreeSet<BufferId>) {
+    kernel.visit_exprs(root, &mut |e| {
+        if let Expr::Load(l) = e {
+            check_place(kernel, l.buffer, &l.index, axis, fit);
+            if l.guard.is_some() {
+                fit.remove(&l.buffer);
+            }
+        }
+        e.visit_indices(&mut |i| without_data(i, fit));
+    });
+}
+
+/// Takes out a buffer if a place in it is not the first of four neighbours along an axis, or one of them.
+pub(crate) fn check_place(
+    kernel: &Kernel,
+    buffer: BufferId,
+    index: &[Index],
+    axis: AxisId,
+    fit: &mut BTreeSet<BufferId>,
+) {
+    let offset = kernel.resolve(&kernel.buffer(buffer).layout.offset(index));
+    if !is_quad(&offset, &BTreeSet::from([axis])) {
+        fit.remove(&buffer);
+    }
+}
+
 /// Buffers that say where to read are read one element at a time.
-pub(crate) fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
+fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
     for (atom, _) in index.terms() {
         match atom {
             Atom::At(datum) => {
@@ -108,7 +144,7 @@ pub(crate) fn without_data(index: &Index, fit: &mut BTreeSet<BufferId>) {
 }
 
 /// Whether a place moves by one along one of the axes, and begins at a multiple of four.
-pub(crate) fn is_quad(offset: &Index, axes: &BTreeSet<AxisId>) -> bool {
+fn is_quad(offset: &Index, axes: &BTreeSet<AxisId>) -> bool {
     let four = |d: &Dim| d.as_const().is_some_and(|c| c % 4 == 0);
     let mut along = 0;
     let fine = offset.terms().iter().all(|(atom, by)| match atom {

@@ -8,8 +8,8 @@
 
 use crate::chain::{Chain, chain};
 use crate::lower::Segment;
-use crate::opcode::{Binding, Capabilities};
-use crate::quads::{buffers, is_flat, plain_extent};
+use crate::opcode::{Binding, Capabilities, Word};
+use crate::quads::{buffers, check_quads, inputs_by_fours, is_flat, plain_extent};
 use lawson_graph::DType;
 use lawson_kernel::{AccId, Atom, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Node};
 use std::collections::BTreeSet;
@@ -37,6 +37,7 @@ impl Strategy {
         match self {
             Strategy::Quads { buffers, .. } | Strategy::Rows { fours: Some(buffers), .. } => buffers,
             Strategy::Chain(chain) => &chain.quads,
+            Strategy::Tiles(tiles) => &tiles.quads,
             _ => &NONE,
         }
     }
@@ -59,6 +60,9 @@ pub(crate) struct Tiles {
     pub(crate) shape: Shape,
     /// For each factor, whether neighbours along the sum lie side by side in memory.
     pub(crate) along_sum: [bool; 2],
+    /// For each factor, whether it is read by fours, and which buffers are.
+    pub(crate) fours: [bool; 2],
+    pub(crate) quads: BTreeSet<BufferId>,
 }
 
 /// How large a tile is, and what of it a member has.
@@ -106,19 +110,29 @@ impl Shape {
         of / 4 + 1
     }
 
-    /// Bytes of workgroup memory.
+    /// Where the first or the second half of a factor's memory begins, in quads.
+    pub(crate) fn half(self, half: &Word, lines: u32) -> Word {
+        let quads = i64::from(Shape::line(lines) * self.depth);
+        Word::Product(Box::new(half.clone()), Box::new(Word::Const(quads)))
+    }
+
+    /// Bytes of workgroup memory: two parts of each factor, of which one is summed while the other is filled.
     fn bytes(self) -> u32 {
-        (Shape::line(self.rows) + Shape::line(self.columns)) * self.depth * 16 + self.partial() * 4
+        (Shape::line(self.rows) + Shape::line(self.columns)) * self.depth * 32 + self.partial() * 4
     }
 }
 
-/// Tiles, the largest first.
-const SHAPES: [Shape; 4] = [
-    Shape::new(64, 128, 16, 8, 8),
-    Shape::new(64, 64, 32, 4, 4),
-    Shape::new(32, 64, 16, 4, 4),
-    Shape::new(32, 32, 16, 4, 4),
+/// Tiles, the largest first, and how many of them keep a large device busy. Many tiles at work hide what one waits for, so that the parts of
+/// their sums may be short.
+const SHAPES: [(Shape, i64); 5] = [
+    (Shape::new(64, 128, 8, 8, 8), 400),
+    (Shape::new(64, 128, 16, 8, 8), 100),
+    (Shape::new(64, 64, 16, 4, 4), 200),
+    (Shape::new(32, 64, 16, 4, 4), 200),
+    (Shape::new(32, 32, 16, 4, 4), 200),
 ];
+/// The tile for results of any size.
+const ANY: usize = 2;
 
 /// Tiles for results so small that there are too few of any to keep a device busy: members share the sums too. The last are for the smallest
 /// results.
@@ -128,9 +142,7 @@ const SHARED_SHAPES: [Shape; 3] = [
     Shape::new(16, 16, 64, 4, 4).shared(16),
 ];
 
-/// So many tiles keep a large device busy.
-const ENOUGH_TILES: i64 = 200;
-/// So many do where members share sums.
+/// So many tiles keep a large device busy where members share sums.
 const ENOUGH_SHARED: i64 = 48;
 /// Shorter sums are not worth sharing.
 const LEAST_SHARED_SUM: i64 = 64;
@@ -161,7 +173,7 @@ pub(crate) fn strategy(
         [Segment::Alone(inner)] => (&[][..], *inner),
         _ => return Strategy::Each,
     };
-    if let Some(tiles) = tiles(kernel, chain, inner, capabilities) {
+    if let Some(tiles) = tiles(kernel, chain, inner, capabilities, whole) {
         return Strategy::Tiles(tiles);
     }
     if rows(kernel, chain, inner) {
@@ -245,25 +257,13 @@ fn extent(f: &For) -> Option<i64> {
 
 /// The axes that an expression depends on, and the offsets of what it loads.
 fn depends(kernel: &Kernel, root: ExprId) -> (BTreeSet<AxisId>, Vec<Index>) {
-    let (mut axes, mut offsets) = (BTreeSet::new(), Vec::new());
-    let (mut open, mut seen) = (vec![root], BTreeSet::from([root]));
-    while let Some(id) = open.pop() {
-        let e = kernel.expr(id);
-        e.visit_indices(&mut |i| {
-            kernel.resolve(i).visit_axes(&mut |a| {
-                axes.insert(a);
-            })
-        });
+    let mut offsets = Vec::new();
+    kernel.visit_exprs(root, &mut |e| {
         if let Expr::Load(l) = e {
             offsets.push(kernel.resolve(&kernel.buffer(l.buffer).layout.offset(&l.index)));
         }
-        e.visit_operands(&mut |o| {
-            if seen.insert(o) {
-                open.push(o);
-            }
-        });
-    }
-    (axes, offsets)
+    });
+    (kernel.axes_of(root), offsets)
 }
 
 /// Whether neighbours along an axis lie side by side.
@@ -273,7 +273,13 @@ fn is_dense(offsets: &[Index], axis: AxisId) -> bool {
     offsets.iter().any(along)
 }
 
-fn tiles(kernel: &Kernel, chain: &[&For], inner: &[Node], capabilities: &Capabilities) -> Option<Tiles> {
+fn tiles(
+    kernel: &Kernel,
+    chain: &[&For],
+    inner: &[Node],
+    capabilities: &Capabilities,
+    whole: bool,
+) -> Option<Tiles> {
     let [Node::Accumulate { acc, body }, stores @ ..] = inner else { return None };
     let of = kernel.acc(*acc);
     let plain = of.merge.is_some()
@@ -329,14 +335,33 @@ fn tiles(kernel: &Kernel, chain: &[&For], inner: &[Node], capabilities: &Capabil
     };
     let shape = match known {
         true => {
-            let enough = SHAPES.iter().filter(fits).find(|s| count(s) >= ENOUGH_TILES);
-            enough.or_else(shared).or_else(|| SHAPES.iter().rfind(fits))
+            let enough = SHAPES.iter().filter(|(s, _)| fits(&s)).find(|(s, least)| count(s) >= *least);
+            let smallest = || SHAPES.iter().map(|(s, _)| s).rfind(fits);
+            enough.map(|(s, _)| s).or_else(shared).or_else(smallest)
         }
-        false => SHAPES[1..].iter().find(fits),
+        false => SHAPES[ANY..].iter().map(|(s, _)| s).find(fits),
     };
+    let shape = *shape?;
     let along_sum = [0, 1].map(|i| is_dense(&found[i].1, k.axis));
-    let (m, n, k, shape) = (m.axis, n.axis, k.axis, *shape?);
-    Some(Tiles { m, n, k, factors, acc: *acc, state, step, shape, along_sum })
+    let mut quads = inputs_by_fours(kernel, whole);
+    for (side, line) in [m, n].into_iter().enumerate() {
+        let along = if along_sum[side] { k } else { line };
+        // Four neighbours are inside, or none of them is.
+        let whole = [along, line].iter().all(|f| plain_extent(f).is_some_and(|n| n % 4 == 0));
+        // Members turn four lines by four terms round: all of them, or it takes longer than it saves.
+        let lines = if side == 0 { shape.rows } else { shape.columns };
+        let even = !along_sum[side] || (lines / 4 * shape.depth / 4).is_multiple_of(shape.members());
+        match whole && even {
+            true => check_quads(kernel, factors[side], along.axis, &mut quads),
+            false => quads.retain(|b| !kernel.reads_of(factors[side]).contains(b)),
+        }
+    }
+    for value in stores.iter().filter_map(|s| if let Node::Store(s) = s { Some(s.value) } else { None }) {
+        quads.retain(|b| !kernel.reads_of(value).contains(b));
+    }
+    let fours = factors.map(|f| kernel.reads_of(f).iter().any(|b| quads.contains(b)));
+    let (m, n, k) = (m.axis, n.axis, k.axis);
+    Some(Tiles { m, n, k, factors, acc: *acc, state, step, shape, along_sum, fours, quads })
 }
 
 /// Whether rows are long and few enough for a workgroup each.

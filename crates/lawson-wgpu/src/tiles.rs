@@ -1,10 +1,12 @@
 //! Sums of products by tiles: a workgroup keeps a tile of both factors in its memory, each member a part of the sums in registers.
 //!
 //! ```text
-//! the members fetch the first part of both factors, four numbers at a time, zero where rows, columns or the sum end
+//! the members fetch the first part of both factors, four numbers at a time, zero where rows, columns or the sum end, and put it into
+//! one half of two memories; barrier
 //! for every part of the sum:
-//!   the members put what they fetched into the two tiles; barrier; they fetch the next part
-//!   for every k of the part: a member loads its rows' and columns' numbers, and steps its sums; barrier
+//!   the members fetch the next part
+//!   for every k of the part: a member loads its rows' and columns' numbers, and steps its sums
+//!   the members put what they fetched into the other half; barrier
 //! a member stores what becomes of its sums, where rows and columns have not ended
 //! ```
 //!
@@ -86,7 +88,7 @@ impl Lower<'_> {
         let at = At { rows: Word::Axis(begins[0]), columns: Word::Axis(begins[1]), row, column, share };
         let memories = [shape.rows, shape.columns].map(|lines| {
             let memory = self.pseudo_memory();
-            let quads = i64::from(Shape::line(lines) * shape.depth);
+            let quads = i64::from(Shape::line(lines) * shape.depth * 2);
             let (name, size) = (format!("tile_{}", memory.0), Dim::from(quads));
             self.declared.push(OpCode::Scratch { memory, name, ty: Ty::F32, size, place: Residence::Quads });
             memory
@@ -143,85 +145,140 @@ impl Lower<'_> {
             let (memory, line_end) = (memories[side], ends[side]);
             Fill { tiles, side, axis, lines, first, sum_end: &end, line_end, memory }
         });
-        // What comes next is on its way while what is there is summed.
+        // What comes next is on its way while what is there is summed, and then goes into the other half of the memory.
         let mut fetched = Vec::new();
         for fill in &fills {
             let vars = self.fetched(fill);
             self.fetch(fill, &Word::Const(0), &vars)?;
+            self.put(fill, &Word::Const(0), &vars);
             fetched.push(vars);
         }
-        self.emit.codes.push(OpCode::Loop { axis: part, begin, end: end.clone(), step, by: By::Member });
-        for (fill, vars) in fills.iter().zip(&fetched) {
-            self.put(fill, vars);
-        }
         self.emit.codes.push(OpCode::Barrier);
+        self.emit.codes.push(OpCode::Loop { axis: part, begin, end: end.clone(), step, by: By::Member });
+        let half = Word::Axis(part).split(step).1.split(2).0;
+        let other = Word::Sum(vec![Word::Const(1), times(half.clone(), -1)]);
         let next = sum(Word::Axis(part), Word::Const(step));
-        self.emit.codes.push(OpCode::Guard(Test::Within(vec![(next.clone(), end.clone())])));
+        let more = OpCode::Guard(Test::Within(vec![(next.clone(), end.clone())]));
+        self.emit.codes.push(more.clone());
         for (fill, vars) in fills.iter().zip(&fetched) {
             self.fetch(fill, &next, vars)?;
         }
         self.emit.codes.push(OpCode::EndGuard);
-        self.steps(tiles, at, memories, vars)?;
+        self.steps(tiles, at, memories, &half, vars)?;
+        self.emit.codes.push(more);
+        for (fill, vars) in fills.iter().zip(&fetched) {
+            self.put(fill, &other, vars);
+        }
+        self.emit.codes.push(OpCode::EndGuard);
         self.emit.codes.push(OpCode::Barrier);
         self.scope.leave(left);
         self.emit.codes.push(OpCode::EndLoop);
         Ok(())
     }
 
-    /// Variables for what a member fetches of a factor: quads of four lines at one place of the sum.
-    fn fetched(&mut self, fill: &Fill<'_>) -> Vec<[VarId; 4]> {
+    /// Variables for what a member fetches of a factor: quads of four lines, at one place of the sum or at four.
+    fn fetched(&mut self, fill: &Fill<'_>) -> Fetched {
         let zero = self.emit.literal(Literal::F32(0));
-        (0..fill.turns()).map(|_| [(); 4].map(|()| self.emit.var(Ty::F32, zero))).collect()
+        let quad = |l: &mut Self| [(); 4].map(|()| l.emit.var(Ty::F32, zero));
+        (0..fill.turns()).map(|_| (0..fill.deep()).map(|_| quad(self)).collect()).collect()
     }
 
     /// A member fetches its share of a part of a factor.
-    fn fetch(&mut self, fill: &Fill<'_>, part: &Word, vars: &[[VarId; 4]]) -> Result<()> {
+    fn fetch(&mut self, fill: &Fill<'_>, part: &Word, vars: &Fetched) -> Result<()> {
         for (turn, vars) in vars.iter().enumerate() {
-            let [k, quad] = self.begin_quad(fill, turn as u32);
-            let sum_at = sum(part.clone(), k);
-            for (line, var) in (0..).zip(vars) {
-                let line = sum(times(quad.clone(), 4), Word::Const(line));
-                let value = self.element(fill, sum(fill.first.clone(), line), sum_at.clone())?;
-                self.emit.codes.push(OpCode::Set { var: *var, value });
+            let [k, quad] = self.begin_unit(fill, turn as u32);
+            let (first, line) = (sum(part.clone(), k), sum(fill.first.clone(), times(quad, 4)));
+            match fill.tiles.fours[fill.side] {
+                true => self.fetch_by_fours(fill, &line, &first, vars)?,
+                false => {
+                    for (n, var) in (0..).zip(&vars[0]) {
+                        let line = sum(line.clone(), Word::Const(n));
+                        let value = self.element(fill, line, first.clone())?;
+                        self.emit.codes.push(OpCode::Set { var: *var, value });
+                    }
+                }
             }
-            self.end_quad(fill);
+            self.end_unit(fill);
         }
         Ok(())
     }
 
-    /// A member puts what it fetched into the tile.
-    fn put(&mut self, fill: &Fill<'_>, vars: &[[VarId; 4]]) {
+    /// Fetches four lines at one place of the sum, or at four, by vectors: along the lines or along the sum. Where there are none, zeros.
+    fn fetch_by_fours(
+        &mut self,
+        fill: &Fill<'_>,
+        line: &Word,
+        first: &Word,
+        vars: &[[VarId; 4]],
+    ) -> Result<()> {
+        let (tiles, depth) = (fill.tiles, fill.tiles.shape.depth);
+        let inside = beyond([(line, fill.line_end, fill.lines), (first, fill.sum_end, depth)]);
+        let guarded = !inside.is_empty();
+        if guarded {
+            let zero = self.emit.literal(Literal::F32(0));
+            let all = vars.iter().flatten().map(|var| OpCode::Set { var: *var, value: zero });
+            self.emit.codes.extend(all);
+            self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
+        }
+        let along_sum = tiles.along_sum[fill.side];
+        self.kept.clear();
+        for (k, vars) in vars.iter().enumerate() {
+            for (n, var) in vars.iter().enumerate() {
+                let ((axis, from, number), (still, there)) = match along_sum {
+                    true => ((tiles.k, first, k), (fill.axis, sum(line.clone(), Word::Const(n as i64)))),
+                    false => ((fill.axis, line, n), (tiles.k, first.clone())),
+                };
+                self.parameters.fixed.insert(still, there);
+                self.at_part(axis, from, number);
+                let value = self.value(tiles.factors[fill.side], &mut Known::new())?;
+                self.emit.codes.push(OpCode::Set { var: *var, value });
+                self.leave_part(axis);
+                self.parameters.fixed.remove(&still);
+            }
+        }
+        self.kept.clear();
+        if guarded {
+            self.emit.codes.push(OpCode::EndGuard);
+        }
+        Ok(())
+    }
+
+    /// A member puts what it fetched into a half of the tile's memory.
+    fn put(&mut self, fill: &Fill<'_>, half: &Word, vars: &Fetched) {
         for (turn, vars) in vars.iter().enumerate() {
-            let [k, quad] = self.begin_quad(fill, turn as u32);
+            let [k, quad] = self.begin_unit(fill, turn as u32);
             let line = i64::from(Shape::line(fill.lines));
-            let at = sum(times(k, line), quad);
-            let values = vars.map(|var| self.emit.define(Ty::F32, Op::Get(var)));
-            self.emit.codes.push(OpCode::StoreQuad { memory: fill.memory, at, values });
-            self.end_quad(fill);
+            for (n, vars) in (0..).zip(vars) {
+                let at = sum(times(sum(k.clone(), Word::Const(n)), line), quad.clone());
+                let at = sum(at, fill.tiles.shape.half(half, fill.lines));
+                let values = vars.map(|var| self.emit.define(Ty::F32, Op::Get(var)));
+                self.emit.codes.push(OpCode::StoreQuad { memory: fill.memory, at, values });
+            }
+            self.end_unit(fill);
         }
     }
 
-    /// Begins a block for a quad of a member: its place in the part of the sum, and in the tile.
-    fn begin_quad(&mut self, fill: &Fill<'_>, turn: u32) -> [Word; 2] {
+    /// Begins a block for what a member fetches at once: its first place in the part of the sum, and its quad of lines.
+    fn begin_unit(&mut self, fill: &Fill<'_>, turn: u32) -> [Word; 2] {
         let shape = fill.tiles.shape;
         let number = sum(Word::Lane, Word::Const(i64::from(turn * shape.members())));
         // Neighbouring members take neighbours in memory.
         let along_sum = fill.tiles.along_sum[fill.side];
-        let inner = if along_sum { shape.depth } else { fill.lines / 4 };
+        let inner = if along_sum { shape.depth / fill.deep() } else { fill.lines / 4 };
         let (fast, slow) = number.split(i64::from(inner));
         let (k, quad) = if along_sum { (fast, slow) } else { (slow, fast) };
         self.emit.codes.push(OpCode::Block);
         let (k_axis, quad_axis) = (self.pseudo_axis("k"), self.pseudo_axis("quad"));
-        self.emit.codes.push(OpCode::Axis { axis: k_axis, value: k });
+        self.emit.codes.push(OpCode::Axis { axis: k_axis, value: times(k, i64::from(fill.deep())) });
         self.emit.codes.push(OpCode::Axis { axis: quad_axis, value: quad });
         if fill.is_shared_unevenly() {
-            let inside = (number, Word::Const(i64::from(fill.quads())));
+            let inside = (number, Word::Const(i64::from(fill.units())));
             self.emit.codes.push(OpCode::Guard(Test::Within(vec![inside])));
         }
         [Word::Axis(k_axis), Word::Axis(quad_axis)]
     }
 
-    fn end_quad(&mut self, fill: &Fill<'_>) {
+    fn end_unit(&mut self, fill: &Fill<'_>) {
         if fill.is_shared_unevenly() {
             self.emit.codes.push(OpCode::EndGuard);
         }
@@ -263,29 +320,42 @@ impl Lower<'_> {
     }
 
     /// Steps all sums of a member by all places of the tiles.
-    fn steps(&mut self, tiles: &Tiles, at: &At, memories: &[MemoryId; 2], vars: &[VarId]) -> Result<()> {
+    fn steps(
+        &mut self,
+        tiles: &Tiles,
+        at: &At,
+        memories: &[MemoryId; 2],
+        half: &Word,
+        vars: &[VarId],
+    ) -> Result<()> {
         let shape = tiles.shape;
         let k = self.pseudo_axis("k");
         let end = Word::Const(i64::from(shape.depth));
-        let step = i64::from(shape.shares);
+        // Written one after another, loads run ahead of what is summed; a loop would end at each place.
+        let unroll = if shape.shares > 1 { 1 } else { i64::from(shape.depth) };
+        let step = i64::from(shape.shares) * unroll;
         self.emit.codes.push(OpCode::Loop { axis: k, begin: at.share.clone(), end, step, by: By::Member });
         let sides = [(shape.rows, shape.own_rows, &at.row), (shape.columns, shape.own_columns, &at.column)];
-        let mut numbers: [Vec<ValueId>; 2] = [Vec::new(), Vec::new()];
-        for (side, (lines, own, member)) in sides.into_iter().enumerate() {
-            for quad in 0..own / 4 {
-                let place = sum(member.clone(), Word::Const(i64::from(quad * lines / own)));
-                let place = sum(times(Word::Axis(k), i64::from(Shape::line(lines))), place);
-                numbers[side].extend(self.emit.quad(memories[side], place));
+        for u in 0..unroll {
+            let mut numbers: [Vec<ValueId>; 2] = [Vec::new(), Vec::new()];
+            for (side, (lines, own, member)) in sides.into_iter().enumerate() {
+                for quad in 0..own / 4 {
+                    let place = sum(member.clone(), Word::Const(i64::from(quad * lines / own)));
+                    let k = sum(Word::Axis(k), Word::Const(u));
+                    let place = sum(times(k, i64::from(Shape::line(lines))), place);
+                    let place = sum(place, shape.half(half, lines));
+                    numbers[side].extend(self.emit.quad(memories[side], place));
+                }
             }
-        }
-        for (i, a) in numbers[0].iter().enumerate() {
-            for (j, b) in numbers[1].iter().enumerate() {
-                let var = vars[i * numbers[1].len() + j];
-                let state = self.emit.define(Ty::F32, Op::Get(var));
-                let mut known =
-                    Known::from([(tiles.factors[0], *a), (tiles.factors[1], *b), (tiles.state, state)]);
-                let value = self.value(tiles.step, &mut known)?;
-                self.emit.codes.push(OpCode::Set { var, value });
+            for (i, a) in numbers[0].iter().enumerate() {
+                for (j, b) in numbers[1].iter().enumerate() {
+                    let var = vars[i * numbers[1].len() + j];
+                    let state = self.emit.define(Ty::F32, Op::Get(var));
+                    let mut known =
+                        Known::from([(tiles.factors[0], *a), (tiles.factors[1], *b), (tiles.state, state)]);
+                    let value = self.value(tiles.step, &mut known)?;
+                    self.emit.codes.push(OpCode::Set { var, value });
+                }
             }
         }
         self.emit.codes.push(OpCode::EndLoop);
@@ -400,18 +470,26 @@ struct Fill<'t> {
 }
 
 impl Fill<'_> {
-    /// How many quads a part of the factor has.
-    fn quads(&self) -> u32 {
-        self.lines / 4 * self.tiles.shape.depth
+    /// At how many places of the sum a member fetches at once.
+    fn deep(&self) -> u32 {
+        if self.tiles.fours[self.side] && self.tiles.along_sum[self.side] { 4 } else { 1 }
+    }
+
+    /// How many times a part of the factor has what a member fetches at once.
+    fn units(&self) -> u32 {
+        self.lines / 4 * (self.tiles.shape.depth / self.deep())
     }
 
     /// How many of them a member has.
     fn turns(&self) -> u32 {
-        self.quads().div_ceil(self.tiles.shape.members())
+        self.units().div_ceil(self.tiles.shape.members())
     }
 
     /// Whether some member has fewer than others.
     fn is_shared_unevenly(&self) -> bool {
-        !self.quads().is_multiple_of(self.tiles.shape.members())
+        !self.units().is_multiple_of(self.tiles.shape.members())
     }
 }
+
+/// Variables for what a member fetches, by turns: quads of lines.
+type Fetched = Vec<Vec<[VarId; 4]>>;

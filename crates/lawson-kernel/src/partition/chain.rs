@@ -12,8 +12,8 @@ use crate::lower::{Options, Rows, is_product, lower_with};
 use crate::machine::Chains;
 use lawson_graph::{DType, NodeId, Op, ValueId};
 
-/// The blocks of rows that are tried.
-const BLOCKS: [i64; 4] = [4, 8, 2, 1];
+/// The blocks of rows that are tried: more than four take registers that are better used to look ahead.
+const BLOCKS: [i64; 3] = [4, 2, 1];
 
 /// A group that may be part of a chain.
 struct Link {
