@@ -31,6 +31,7 @@ pub mod device;
 mod executable;
 pub mod gpu;
 mod held;
+mod hoist;
 mod instance;
 mod launch;
 mod lower;

@@ -50,6 +50,8 @@ pub(crate) struct Lower<'k> {
     /// Whether the loops that members share go by fours.
     pub(crate) by_fours: bool,
     pub(crate) part: Option<Part>,
+    /// Values that are known wherever the body that is written now is.
+    pub(crate) invariants: Known,
     pub(crate) kept: Kept,
 }
 
@@ -158,6 +160,7 @@ impl Listing {
             quads: strategy.quads().clone(),
             by_fours: matches!(strategy, Strategy::Rows { fours: Some(_), .. }),
             part: None,
+            invariants: Known::new(),
             kept: Kept::default(),
         };
         for segment in segments(kernel) {
@@ -517,7 +520,7 @@ impl Lower<'_> {
         match (strategy, begins) {
             (Strategy::Tiles(tiles), Some(begins)) => self.tile(tiles, begins, &chain, inner)?,
             (Strategy::Quads { axis, .. }, Some([first, _])) => {
-                self.quad_body(*axis, &Word::Axis(first), inner)?;
+                self.with_invariants(*axis, inner, |l| l.quad_body(*axis, &Word::Axis(first), inner))?;
             }
             (Strategy::Rows { .. }, _) => self.together(inner)?,
             (Strategy::Chain(chain), _) => self.chain(chain)?,

@@ -248,9 +248,16 @@ impl Lower<'_> {
 
     /// A loop whose iterations are the members' own or shared among them.
     fn loop_by(&mut self, f: &For, by: By) -> Result<()> {
-        if let (By::Lanes, true, Some(extent)) = (by, self.by_fours, plain_extent(f)) {
-            return self.quads_by_lanes(f, extent);
+        match plain_extent(f).filter(|n| *n > 0) {
+            Some(extent) if by == By::Lanes && self.by_fours => {
+                self.with_invariants(f.axis, &f.body, |l| l.quads_by_lanes(f, extent))
+            }
+            Some(_) => self.with_invariants(f.axis, &f.body, |l| l.whole_loop(f, by)),
+            None => self.whole_loop(f, by),
         }
+    }
+
+    fn whole_loop(&mut self, f: &For, by: By) -> Result<()> {
         if let Some(left) = self.open(f, by)? {
             self.block(&f.body)?;
             self.close(left);

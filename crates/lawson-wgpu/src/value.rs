@@ -17,6 +17,9 @@ pub(crate) type Known = BTreeMap<ExprId, ValueId>;
 impl Lower<'_> {
     /// The value of an expression here.
     pub(crate) fn value(&mut self, root: ExprId, known: &mut Known) -> Result<ValueId> {
+        self.invariants.iter().for_each(|(id, value)| {
+            known.entry(*id).or_insert(*value);
+        });
         let mut wanted = BTreeSet::from([root]);
         let mut open = vec![root];
         while let Some(id) = open.pop() {
