@@ -12,7 +12,7 @@
 
 use crate::lower::{Lower, refused};
 use crate::opcode::{
-    By, Capabilities, Literal, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word,
+    By, Capabilities, Four, Literal, MemoryId, OpCode, QuadId, Residence, Test, Ty, ValueId, VarId, Word,
 };
 use crate::quads::{check_place, check_quads};
 use crate::value::Known;
@@ -140,7 +140,7 @@ struct Own {
 }
 
 /// Variables for fours of terms, of four columns each.
-type Fetched = Vec<[[VarId; 4]; 4]>;
+type Fetched = Vec<[QuadId; 4]>;
 
 impl Lower<'_> {
     /// The links of a chain, one after another.
@@ -174,8 +174,9 @@ impl Lower<'_> {
                 Some(memory) => self.meet_in(link, &own, memory, &sums)?,
                 None => {
                     let guarded = self.guard_within(&Word::Lane, link.sizes[1] / 4, i64::from(self.members));
-                    for (row, vars) in sums.iter().enumerate() {
-                        self.finish_link(link, Word::Const(row as i64), &own.column, *vars)?;
+                    for (row, quad) in sums.iter().enumerate() {
+                        let vars = self.emit.parts(*quad);
+                        self.finish_link(link, Word::Const(row as i64), &own.column, vars)?;
                     }
                     self.end_guard(guarded);
                 }
@@ -202,7 +203,7 @@ impl Lower<'_> {
     }
 
     /// The sums of a member's terms.
-    fn sums_of_link(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched) -> Result<Vec<[VarId; 4]>> {
+    fn sums_of_link(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched) -> Result<Vec<QuadId>> {
         let of = self.kernel.acc(link.acc);
         let init = match &of.merge {
             Some(merge) if own.shares > 1 => {
@@ -211,8 +212,7 @@ impl Lower<'_> {
             }
             _ => self.value(of.state[0].init, &mut Known::new())?,
         };
-        let sums: Vec<[VarId; 4]> =
-            (0..link.sizes[0]).map(|_| [(); 4].map(|()| self.emit.var(Ty::F32, init))).collect();
+        let sums: Vec<QuadId> = (0..link.sizes[0]).map(|_| self.emit.quad_var(init)).collect();
         let groups = link.sizes[1] / 4;
         let guarded = self.guard_within(&Word::Lane, groups * own.shares, i64::from(self.members));
         self.terms(link, own, fetched, &sums)?;
@@ -221,18 +221,17 @@ impl Lower<'_> {
     }
 
     /// Adds up the shares of the sums, and stores what becomes of them.
-    fn meet_in(&mut self, link: &Link<'_>, own: &Own, memory: MemoryId, sums: &[[VarId; 4]]) -> Result<()> {
+    fn meet_in(&mut self, link: &Link<'_>, own: &Own, memory: MemoryId, sums: &[QuadId]) -> Result<()> {
         let of = self.kernel.acc(link.acc);
         let Some(merge) = &of.merge else {
             return Err(refused(self.kernel, format!("`{}` goes in order", of.name)));
         };
         let (members, groups) = (i64::from(self.members), link.sizes[1] / 4);
         let guarded = self.guard_within(&Word::Lane, groups * own.shares, members);
-        for (row, vars) in sums.iter().enumerate() {
+        for (row, quad) in sums.iter().enumerate() {
             let (group, share) = Word::Lane.split(groups);
             let line = sum(times(share, link.sizes[0]), Word::Const(row as i64));
-            let (at, values) =
-                (sum(times(line, groups), group), vars.map(|v| self.emit.define(Ty::F32, Op::Get(v))));
+            let (at, values) = (sum(times(line, groups), group), Four::Quad(*quad));
             self.emit.codes.push(OpCode::StoreQuad { memory, at, values });
         }
         self.end_guard(guarded);
@@ -277,17 +276,11 @@ impl Lower<'_> {
     /// Variables for four terms of four columns of a second factor, so many times.
     fn seconds(&mut self, times: i64) -> Fetched {
         let zero = self.emit.literal(Literal::F32(0));
-        (0..times).map(|_| [(); 4].map(|()| [(); 4].map(|()| self.emit.var(Ty::F32, zero)))).collect()
+        (0..times).map(|_| [(); 4].map(|()| self.emit.quad_var(zero))).collect()
     }
 
     /// A member fetches four terms of the second factor, from one on. Where there are no such terms, it fetches others.
-    fn fetch_seconds(
-        &mut self,
-        link: &Link<'_>,
-        own: &Own,
-        from: &Word,
-        vars: &[[VarId; 4]; 4],
-    ) -> Result<()> {
+    fn fetch_seconds(&mut self, link: &Link<'_>, own: &Own, from: &Word, quads: &[QuadId; 4]) -> Result<()> {
         let [_, columns, terms] = link.axes();
         let by_terms = along(self.kernel, link) == terms;
         let at = self.pseudo_axis("next");
@@ -296,18 +289,19 @@ impl Lower<'_> {
         self.emit.codes.push(OpCode::Block);
         self.emit.codes.push(OpCode::Axis { axis: at, value });
         let first = Word::Axis(at);
-        for (q, vars) in vars.iter().enumerate() {
-            for (c, var) in vars.iter().enumerate() {
+        for (q, quad) in quads.iter().enumerate() {
+            let mut four = [0; 4].map(ValueId);
+            for (c, value) in four.iter_mut().enumerate() {
                 let (term, column) = ((terms, &first, q), (columns, &own.column, c));
                 let (moving, fixed) = if by_terms { (term, column) } else { (column, term) };
                 let place = sum(fixed.1.clone(), Word::Const(fixed.2 as i64));
                 self.parameters.fixed.insert(fixed.0, place);
                 self.at_part(moving.0, moving.1, moving.2);
-                let value = self.value(link.factors[1], &mut Known::new())?;
-                self.emit.codes.push(OpCode::Set { var: *var, value });
+                *value = self.value(link.factors[1], &mut Known::new())?;
                 self.parameters.fixed.remove(&fixed.0);
                 self.leave_part(moving.0);
             }
+            self.emit.codes.push(OpCode::SetQuad { quad: *quad, to: Four::Values(four) });
         }
         self.kept.clear();
         self.emit.codes.push(OpCode::EndBlock);
@@ -316,7 +310,7 @@ impl Lower<'_> {
 
     /// Steps the sums of a member by its terms, of which the first are fetched already. What comes next is on its way, to other variables, while what
     /// is there is summed.
-    fn terms(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched, sums: &[[VarId; 4]]) -> Result<()> {
+    fn terms(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched, sums: &[QuadId]) -> Result<()> {
         let at = self.pseudo_axis("four");
         let ahead = |n: i64| sum(Word::Axis(at), Word::Const(n * 4 * own.shares));
         let (begin, end) = (times(own.share.clone(), 4), Word::Const(link.sizes[2]));
@@ -324,7 +318,8 @@ impl Lower<'_> {
         let step = 4 * own.shares * count;
         self.emit.codes.push(OpCode::Loop { axis: at, begin, end, step, by: By::Member });
         for (n, there) in (0..count).zip(fetched) {
-            let seconds = there.map(|vars| vars.map(|v| self.emit.define(Ty::F32, Op::Get(v))));
+            // Where there is one set of variables, what it holds is moved aside.
+            let seconds = if count > 1 { *there } else { self.aside(there) };
             let next = &fetched[((n + 1) % count) as usize];
             self.fetch_seconds(link, own, &ahead(n + 1), next)?;
             self.step_sums(link, &ahead(n), &seconds, sums)?;
@@ -334,27 +329,31 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Other variables with what some hold now.
+    fn aside(&mut self, quads: &[QuadId; 4]) -> [QuadId; 4] {
+        let zero = self.emit.literal(Literal::F32(0));
+        quads.map(|from| {
+            let quad = self.emit.quad_var(zero);
+            self.emit.codes.push(OpCode::SetQuad { quad, to: Four::Quad(from) });
+            quad
+        })
+    }
+
     /// Steps all sums of a member by four terms.
     fn step_sums(
         &mut self,
         link: &Link<'_>,
         first: &Word,
-        seconds: &[[ValueId; 4]; 4],
-        sums: &[[VarId; 4]],
+        seconds: &[QuadId; 4],
+        sums: &[QuadId],
     ) -> Result<()> {
         let [rows, _, terms] = link.axes();
-        for (row, vars) in sums.iter().enumerate() {
+        for (row, sum) in sums.iter().enumerate() {
             self.parameters.fixed.insert(rows, Word::Const(row as i64));
-            for (q, seconds) in seconds.iter().enumerate() {
+            for (q, second) in seconds.iter().enumerate() {
                 self.at_part(terms, first, q);
-                let number = self.value(link.factors[0], &mut Known::new())?;
-                for (var, second) in vars.iter().zip(seconds) {
-                    let state = self.emit.define(Ty::F32, Op::Get(*var));
-                    let [left, right] = link.factors;
-                    let mut known = Known::from([(left, number), (right, *second), (link.state, state)]);
-                    let value = self.value(link.step, &mut known)?;
-                    self.emit.codes.push(OpCode::Set { var: *var, value });
-                }
+                let by = self.value(link.factors[0], &mut Known::new())?;
+                self.emit.codes.push(OpCode::StepQuad { sum: *sum, by, of: Four::Quad(*second) });
             }
             self.leave_part(terms);
             self.parameters.fixed.remove(&rows);

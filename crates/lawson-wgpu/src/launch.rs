@@ -232,6 +232,9 @@ impl Bounds<'_> {
                 | OpCode::EndEntry
                 | OpCode::Var { .. }
                 | OpCode::Set { .. }
+                | OpCode::Quad { .. }
+                | OpCode::SetQuad { .. }
+                | OpCode::StepQuad { .. }
                 | OpCode::Barrier
                 | OpCode::Block
                 | OpCode::EndBlock

@@ -1,7 +1,7 @@
 //! Writing op codes: values and variables get their numbers here, and the expansions of `lawson_kernel::math` are written by
 //! the same hand that writes stages, because [`Emit`] is an [`Arithmetic`].
 
-use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, Test, Ty, ValueId, VarId, Word};
+use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, QuadId, Test, Ty, ValueId, VarId, Word};
 use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
@@ -33,6 +33,22 @@ impl Emit {
         self.vars += 1;
         self.codes.push(OpCode::Var { var, ty, init });
         var
+    }
+
+    /// Declares a variable of four floats.
+    pub(crate) fn quad_var(&mut self, init: ValueId) -> QuadId {
+        let quad = QuadId(self.vars);
+        self.vars += 1;
+        self.codes.push(OpCode::Quad { quad, init });
+        quad
+    }
+
+    /// Variables of their own for what four floats are now.
+    pub(crate) fn parts(&mut self, quad: QuadId) -> [VarId; 4] {
+        std::array::from_fn(|n| {
+            let value = self.define(Ty::F32, Op::Part(quad, n));
+            self.var(Ty::F32, value)
+        })
     }
 
     /// Four neighbours of memory in quads.

@@ -196,12 +196,25 @@ pub enum Narrow {
 }
 
 /// A value: defined once, in the block in which it is used or in one around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
 /// A variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VarId(pub u32);
+
+/// A variable of four floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QuadId(pub u32);
+
+/// Four numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Four {
+    /// Values.
+    Values([ValueId; 4]),
+    /// What a variable of four floats holds.
+    Quad(QuadId),
+}
 
 /// Memory, by its number in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -309,7 +322,30 @@ pub enum OpCode {
         /// Which quad.
         at: Word,
         /// The values.
-        values: [ValueId; 4],
+        values: Four,
+    },
+    /// A variable of four floats is declared.
+    Quad {
+        /// The variable.
+        quad: QuadId,
+        /// What all four are at first.
+        init: ValueId,
+    },
+    /// A variable of four floats gets others.
+    SetQuad {
+        /// The variable.
+        quad: QuadId,
+        /// What it gets.
+        to: Four,
+    },
+    /// Each of four sums becomes `by * of + sum`, rounded once or twice.
+    StepQuad {
+        /// The sums.
+        sum: QuadId,
+        /// One factor of all of them.
+        by: ValueId,
+        /// The other factors.
+        of: Four,
     },
     /// An axis has this value until the block ends.
     Axis {
@@ -393,6 +429,8 @@ pub enum Op {
     Load(MemoryId, Word),
     /// The present value of a variable.
     Get(VarId),
+    /// The present value of one of the four.
+    Part(QuadId, usize),
     /// What the variable is to the member of the subgroup whose number differs by this power of two.
     Exchange(VarId, u32),
     /// A primitive of operands whose type is the first operand's, except where the primitive says otherwise.

@@ -6,7 +6,7 @@
 //! the same elements: a row that is summed twice and then written is read once.
 
 use crate::lower::Lower;
-use crate::opcode::{MemoryId, OpCode, ValueId, Word};
+use crate::opcode::{Four, MemoryId, OpCode, ValueId, Word};
 use crate::value::Known;
 use lawson_graph::{DType, Dim, Result};
 use lawson_kernel::{Atom, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Node, Role, Store};
@@ -254,7 +254,7 @@ impl Lower<'_> {
             self.at_part(axis, first, 0);
             let at = by_four(self.place(s.buffer, &s.index)?);
             self.kept.forget(memory);
-            self.emit.codes.push(OpCode::StoreQuad { memory, at, values: [a, b, c, d] });
+            self.emit.codes.push(OpCode::StoreQuad { memory, at, values: Four::Values([a, b, c, d]) });
             return Ok(());
         }
         for (number, value) in values.iter().enumerate() {

@@ -114,9 +114,12 @@ impl Display for Named<'_, OpCode> {
                 let memory = self.memory(*memory);
                 write!(f, "{a}, {b}, {c}, {d}: f32 = quad {memory}[{}]", self.with(at))
             }
-            OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
-                write!(f, "store quad {}[{}] = {a}, {b}, {c}, {d}", self.memory(*memory), self.with(at))
+            OpCode::StoreQuad { memory, at, values } => {
+                write!(f, "store quad {}[{}] = {values}", self.memory(*memory), self.with(at))
             }
+            OpCode::Quad { quad, init } => write!(f, "quad {quad}: f32 = {init}"),
+            OpCode::SetQuad { quad, to } => write!(f, "set {quad} = {to}"),
+            OpCode::StepQuad { sum, by, of } => write!(f, "step {sum} by {by} times {of}"),
             OpCode::Let { value, ty, op } => write!(f, "{value}: {} = {}", ty.name(), self.with(op)),
             OpCode::Var { var, ty, init } => write!(f, "var {var}: {} = {init}", ty.name()),
             OpCode::Set { var, value } => write!(f, "set {var} = {value}"),
@@ -153,6 +156,7 @@ impl Display for Named<'_, Op> {
             Op::Index(w) => write!(f, "index {}", self.with(w)),
             Op::Load(memory, at) => write!(f, "load {}[{}]", self.memory(*memory), self.with(at)),
             Op::Get(var) => write!(f, "{var}"),
+            Op::Part(quad, n) => write!(f, "{quad}.{n}"),
             Op::Exchange(var, distance) => write!(f, "exchange {var} by {distance}"),
             Op::Apply(primitive, ty, operands) => {
                 write!(f, "{}.{}", ty.name(), primitive.name())?;
@@ -228,6 +232,21 @@ impl Named<'_, Word> {
 impl Display for ValueId {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "v{}", self.0)
+    }
+}
+
+impl Display for QuadId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "w{}", self.0)
+    }
+}
+
+impl Display for Four {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Four::Values([a, b, c, d]) => write!(f, "{a}, {b}, {c}, {d}"),
+            Four::Quad(quad) => write!(f, "{quad}"),
+        }
     }
 }
 

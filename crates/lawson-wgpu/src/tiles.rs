@@ -16,7 +16,9 @@
 //! The factors may be any expressions: they are computed when a tile is filled. What is done with a sum is part of the same launch.
 
 use crate::lower::{Lower, refused};
-use crate::opcode::{By, Literal, MemoryId, Op, OpCode, Residence, Span, Test, Ty, ValueId, VarId, Word};
+use crate::opcode::{
+    By, Four, Literal, MemoryId, Op, OpCode, QuadId, Residence, Span, Test, Ty, ValueId, VarId, Word,
+};
 use crate::strategy::{Shape, Tiles};
 use crate::value::Known;
 use lawson_graph::{Dim, Result};
@@ -102,9 +104,9 @@ impl Lower<'_> {
         }
     }
 
-    /// The sums of a member, row by row: from the first value of the accumulator on, which depends on no loop, or from nothing on where that is
+    /// The sums of a member, by four columns, row by row: from the first value of the accumulator on, which depends on no loop, or from nothing on where that is
     /// added when shares meet.
-    fn sums(&mut self, tiles: &Tiles) -> Result<Vec<VarId>> {
+    fn sums(&mut self, tiles: &Tiles) -> Result<Vec<QuadId>> {
         let of = self.kernel.acc(tiles.acc);
         let init = match (&of.merge, tiles.shape.shares) {
             (Some(merge), 2..) => {
@@ -113,8 +115,8 @@ impl Lower<'_> {
             }
             _ => self.value(of.state[0].init, &mut Known::new())?,
         };
-        let count = tiles.shape.own_rows * tiles.shape.own_columns;
-        Ok((0..count).map(|_| self.emit.var(Ty::F32, init)).collect())
+        let count = tiles.shape.own_rows * tiles.shape.own_columns / 4;
+        Ok((0..count).map(|_| self.emit.quad_var(init)).collect())
     }
 
     /// Goes through the sum.
@@ -125,7 +127,7 @@ impl Lower<'_> {
         at: &At,
         memories: &[MemoryId; 2],
         ends: [&Word; 2],
-        vars: &[VarId],
+        vars: &[QuadId],
     ) -> Result<()> {
         let [Node::For(f)] = nodes else { return Err(refused(self.kernel, "a sum that is no loop")) };
         if f.axis != tiles.k {
@@ -164,7 +166,7 @@ impl Lower<'_> {
             self.fetch(fill, &next, vars)?;
         }
         self.emit.codes.push(OpCode::EndGuard);
-        self.steps(tiles, at, memories, &half, vars)?;
+        self.steps(tiles, at, memories, &half, vars);
         self.emit.codes.push(more);
         for (fill, vars) in fills.iter().zip(&fetched) {
             self.put(fill, &other, vars);
@@ -179,8 +181,7 @@ impl Lower<'_> {
     /// Variables for what a member fetches of a factor: quads of four lines, at one place of the sum or at four.
     fn fetched(&mut self, fill: &Fill<'_>) -> Fetched {
         let zero = self.emit.literal(Literal::F32(0));
-        let quad = |l: &mut Self| [(); 4].map(|()| l.emit.var(Ty::F32, zero));
-        (0..fill.turns()).map(|_| (0..fill.deep()).map(|_| quad(self)).collect()).collect()
+        (0..fill.turns()).map(|_| (0..fill.deep()).map(|_| self.emit.quad_var(zero)).collect()).collect()
     }
 
     /// A member fetches its share of a part of a factor.
@@ -191,11 +192,11 @@ impl Lower<'_> {
             match fill.tiles.fours[fill.side] {
                 true => self.fetch_by_fours(fill, &line, &first, vars)?,
                 false => {
-                    for (n, var) in (0..).zip(&vars[0]) {
-                        let line = sum(line.clone(), Word::Const(n));
-                        let value = self.element(fill, line, first.clone())?;
-                        self.emit.codes.push(OpCode::Set { var: *var, value });
+                    let mut lines = [0; 4].map(ValueId);
+                    for (n, value) in (0..).zip(&mut lines) {
+                        *value = self.element(fill, sum(line.clone(), Word::Const(n)), first.clone())?;
                     }
+                    self.emit.codes.push(OpCode::SetQuad { quad: vars[0], to: Four::Values(lines) });
                 }
             }
             self.end_unit(fill);
@@ -204,37 +205,31 @@ impl Lower<'_> {
     }
 
     /// Fetches four lines at one place of the sum, or at four, by vectors: along the lines or along the sum. Where there are none, zeros.
-    fn fetch_by_fours(
-        &mut self,
-        fill: &Fill<'_>,
-        line: &Word,
-        first: &Word,
-        vars: &[[VarId; 4]],
-    ) -> Result<()> {
+    fn fetch_by_fours(&mut self, fill: &Fill<'_>, line: &Word, first: &Word, vars: &[QuadId]) -> Result<()> {
         let (tiles, depth) = (fill.tiles, fill.tiles.shape.depth);
         let inside = beyond([(line, fill.line_end, fill.lines), (first, fill.sum_end, depth)]);
         let guarded = !inside.is_empty();
         if guarded {
-            let zero = self.emit.literal(Literal::F32(0));
-            let all = vars.iter().flatten().map(|var| OpCode::Set { var: *var, value: zero });
-            self.emit.codes.extend(all);
+            let zeros = Four::Values([self.emit.literal(Literal::F32(0)); 4]);
+            self.emit.codes.extend(vars.iter().map(|quad| OpCode::SetQuad { quad: *quad, to: zeros }));
             self.emit.codes.push(OpCode::Guard(Test::Within(inside)));
         }
         let along_sum = tiles.along_sum[fill.side];
         self.kept.clear();
-        for (k, vars) in vars.iter().enumerate() {
-            for (n, var) in vars.iter().enumerate() {
+        for (k, quad) in vars.iter().enumerate() {
+            let mut lines = [0; 4].map(ValueId);
+            for (n, value) in lines.iter_mut().enumerate() {
                 let ((axis, from, number), (still, there)) = match along_sum {
                     true => ((tiles.k, first, k), (fill.axis, sum(line.clone(), Word::Const(n as i64)))),
                     false => ((fill.axis, line, n), (tiles.k, first.clone())),
                 };
                 self.parameters.fixed.insert(still, there);
                 self.at_part(axis, from, number);
-                let value = self.value(tiles.factors[fill.side], &mut Known::new())?;
-                self.emit.codes.push(OpCode::Set { var: *var, value });
+                *value = self.value(tiles.factors[fill.side], &mut Known::new())?;
                 self.leave_part(axis);
                 self.parameters.fixed.remove(&still);
             }
+            self.emit.codes.push(OpCode::SetQuad { quad: *quad, to: Four::Values(lines) });
         }
         self.kept.clear();
         if guarded {
@@ -248,10 +243,10 @@ impl Lower<'_> {
         for (turn, vars) in vars.iter().enumerate() {
             let [k, quad] = self.begin_unit(fill, turn as u32);
             let line = i64::from(Shape::line(fill.lines));
-            for (n, vars) in (0..).zip(vars) {
+            for (n, quad_var) in (0..).zip(vars) {
                 let at = sum(times(sum(k.clone(), Word::Const(n)), line), quad.clone());
                 let at = sum(at, fill.tiles.shape.half(half, fill.lines));
-                let values = vars.map(|var| self.emit.define(Ty::F32, Op::Get(var)));
+                let values = Four::Quad(*quad_var);
                 self.emit.codes.push(OpCode::StoreQuad { memory: fill.memory, at, values });
             }
             self.end_unit(fill);
@@ -320,14 +315,7 @@ impl Lower<'_> {
     }
 
     /// Steps all sums of a member by all places of the tiles.
-    fn steps(
-        &mut self,
-        tiles: &Tiles,
-        at: &At,
-        memories: &[MemoryId; 2],
-        half: &Word,
-        vars: &[VarId],
-    ) -> Result<()> {
+    fn steps(&mut self, tiles: &Tiles, at: &At, memories: &[MemoryId; 2], half: &Word, sums: &[QuadId]) {
         let shape = tiles.shape;
         let k = self.pseudo_axis("k");
         let end = Word::Const(i64::from(shape.depth));
@@ -337,29 +325,26 @@ impl Lower<'_> {
         self.emit.codes.push(OpCode::Loop { axis: k, begin: at.share.clone(), end, step, by: By::Member });
         let sides = [(shape.rows, shape.own_rows, &at.row), (shape.columns, shape.own_columns, &at.column)];
         for u in 0..unroll {
-            let mut numbers: [Vec<ValueId>; 2] = [Vec::new(), Vec::new()];
-            for (side, (lines, own, member)) in sides.into_iter().enumerate() {
-                for quad in 0..own / 4 {
+            let [rows, columns] = sides.map(|(lines, own, member)| {
+                let quads = (0..own / 4).map(|quad| {
                     let place = sum(member.clone(), Word::Const(i64::from(quad * lines / own)));
                     let k = sum(Word::Axis(k), Word::Const(u));
-                    let place = sum(times(k, i64::from(Shape::line(lines))), place);
-                    let place = sum(place, shape.half(half, lines));
-                    numbers[side].extend(self.emit.quad(memories[side], place));
-                }
-            }
-            for (i, a) in numbers[0].iter().enumerate() {
-                for (j, b) in numbers[1].iter().enumerate() {
-                    let var = vars[i * numbers[1].len() + j];
-                    let state = self.emit.define(Ty::F32, Op::Get(var));
-                    let mut known =
-                        Known::from([(tiles.factors[0], *a), (tiles.factors[1], *b), (tiles.state, state)]);
-                    let value = self.value(tiles.step, &mut known)?;
-                    self.emit.codes.push(OpCode::Set { var, value });
+                    sum(sum(times(k, i64::from(Shape::line(lines))), place), shape.half(half, lines))
+                });
+                quads.collect::<Vec<Word>>()
+            });
+            let rows: Vec<ValueId> =
+                rows.into_iter().flat_map(|at| self.emit.quad(memories[0], at)).collect();
+            let columns: Vec<[ValueId; 4]> =
+                columns.into_iter().map(|at| self.emit.quad(memories[1], at)).collect();
+            for (i, by) in rows.iter().enumerate() {
+                for (j, of) in columns.iter().enumerate() {
+                    let (sum, of) = (sums[i * columns.len() + j], Four::Values(*of));
+                    self.emit.codes.push(OpCode::StepQuad { sum, by: *by, of });
                 }
             }
         }
         self.emit.codes.push(OpCode::EndLoop);
-        Ok(())
     }
 
     /// Adds up the shares of the sums, and stores what becomes of them: neighbouring members store neighbours.
@@ -369,7 +354,7 @@ impl Lower<'_> {
         stores: &[Node],
         at: &At,
         ends: [Word; 2],
-        vars: &[VarId],
+        sums: &[QuadId],
     ) -> Result<()> {
         let shape = tiles.shape;
         let of = self.kernel.acc(tiles.acc);
@@ -380,11 +365,14 @@ impl Lower<'_> {
         let (name, size) = (format!("shares_{}", memory.0), Dim::from(i64::from(shape.partial())));
         self.declared.push(OpCode::Scratch { memory, name, ty: Ty::F32, size, place: Residence::Workgroup });
         let (columns, all) = (i64::from(shape.columns), i64::from(shape.rows * shape.columns));
-        for (n, var) in vars.iter().enumerate() {
+        for (n, quad) in sums.iter().enumerate() {
             let [row, column] = place(shape, at, n as u32);
             let here = sum(times(at.share.clone(), all), sum(times(row, columns), column));
-            let value = self.emit.define(Ty::F32, Op::Get(*var));
-            self.emit.codes.push(OpCode::Store { memory, at: here, value });
+            for part in 0..4 {
+                let value = self.emit.define(Ty::F32, Op::Part(*quad, part));
+                let at = sum(here.clone(), Word::Const(part as i64));
+                self.emit.codes.push(OpCode::Store { memory, at, value });
+            }
         }
         self.emit.codes.push(OpCode::Barrier);
         let members = i64::from(shape.members());
@@ -411,12 +399,15 @@ impl Lower<'_> {
         stores: &[Node],
         at: &At,
         ends: [Word; 2],
-        vars: &[VarId],
+        sums: &[QuadId],
     ) -> Result<()> {
-        for (n, var) in vars.iter().enumerate() {
+        for (n, quad) in sums.iter().enumerate() {
             let [row, column] = place(tiles.shape, at, n as u32);
             let [row, column] = [sum(at.rows.clone(), row), sum(at.columns.clone(), column)];
-            self.store_sum(tiles, stores, [row, column], &ends, *var)?;
+            for (part, var) in (0..).zip(self.emit.parts(*quad)) {
+                let column = sum(column.clone(), Word::Const(part));
+                self.store_sum(tiles, stores, [row.clone(), column], &ends, var)?;
+            }
         }
         Ok(())
     }
@@ -446,14 +437,15 @@ impl Lower<'_> {
     }
 }
 
-/// The row and the column in the tile of a member's sum of this number.
+/// The row and the first column in the tile of four of a member's sums, by their number.
 fn place(shape: Shape, at: &At, n: u32) -> [Word; 2] {
-    let line = |member: &Word, lines: u32, own: u32, i: u32| {
-        let quad = sum(member.clone(), Word::Const(i64::from(i / 4 * (lines / own))));
-        sum(times(quad, 4), Word::Const(i64::from(i % 4)))
+    let quads = shape.own_columns / 4;
+    let (i, j) = (n / quads, n % quads);
+    let first = |member: &Word, lines: u32, own: u32, quad: u32| {
+        times(sum(member.clone(), Word::Const(i64::from(quad * (lines / own)))), 4)
     };
-    let (i, j) = (n / shape.own_columns, n % shape.own_columns);
-    [line(&at.row, shape.rows, shape.own_rows, i), line(&at.column, shape.columns, shape.own_columns, j)]
+    let row = first(&at.row, shape.rows, shape.own_rows, i / 4);
+    [sum(row, Word::Const(i64::from(i % 4))), first(&at.column, shape.columns, shape.own_columns, j)]
 }
 
 /// How the tile of a factor is filled.
@@ -492,4 +484,4 @@ impl Fill<'_> {
 }
 
 /// Variables for what a member fetches, by turns: quads of lines.
-type Fetched = Vec<Vec<[VarId; 4]>>;
+type Fetched = Vec<Vec<QuadId>>;

@@ -11,9 +11,12 @@ use std::fmt::Write;
 
 /// The shader of a listing.
 pub fn text(listing: &Listing) -> String {
+    let loaded = loaded(listing);
     let mut dialect = Dialect {
         listing,
         memory: BTreeMap::new(),
+        used: used(listing, &loaded),
+        loaded,
         called: BTreeSet::new(),
         tables: Vec::new(),
         body: String::new(),
@@ -54,6 +57,56 @@ pub fn text(listing: &Listing) -> String {
     out += &tables.concat();
     out += &dialect.body;
     out
+}
+
+/// The parts of a vector.
+const PARTS: [&str; 4] = ["x", "y", "z", "w"];
+
+/// Fours of values that are read as one.
+fn loaded(listing: &Listing) -> BTreeMap<ValueId, [ValueId; 4]> {
+    let quads = listing.codes.iter().filter_map(|c| match c {
+        OpCode::LetQuad { values, .. } => Some((values[0], *values)),
+        _ => None,
+    });
+    quads.collect()
+}
+
+/// The values that are mentioned one by one.
+fn used(listing: &Listing, loaded: &BTreeMap<ValueId, [ValueId; 4]>) -> BTreeSet<ValueId> {
+    let mut used = BTreeSet::new();
+    let four = |used: &mut BTreeSet<ValueId>, four: &Four| match four {
+        Four::Values(v) if loaded.get(&v[0]) != Some(v) => used.extend(v),
+        Four::Values(_) | Four::Quad(_) => {}
+    };
+    for code in &listing.codes {
+        match code {
+            OpCode::Let { op, .. } => match op {
+                Op::Apply(_, _, operands) | Op::Call(_, operands) => used.extend(operands),
+                Op::Lookup(_, index) => {
+                    used.insert(*index);
+                }
+                Op::Literal(_) | Op::Index(_) | Op::Load(..) => {}
+                Op::Get(_) | Op::Part(..) | Op::Exchange(..) => {}
+            },
+            OpCode::Return(value) | OpCode::Guard(Test::Value(value)) => {
+                used.insert(*value);
+            }
+            OpCode::Var { init: value, .. }
+            | OpCode::Set { value, .. }
+            | OpCode::Store { value, .. }
+            | OpCode::Quad { init: value, .. } => {
+                used.insert(*value);
+            }
+            OpCode::StoreQuad { values, .. } => four(&mut used, values),
+            OpCode::SetQuad { to, .. } => four(&mut used, to),
+            OpCode::StepQuad { by, of, .. } => {
+                used.insert(*by);
+                four(&mut used, of);
+            }
+            _ => {}
+        }
+    }
+    used
 }
 
 /// Whether a buffer is both written and read.
@@ -133,6 +186,9 @@ enum Lies {
 struct Dialect<'l> {
     listing: &'l Listing,
     memory: BTreeMap<u32, Memory>,
+    /// Fours of values that are read as one, by the first, and the values that are mentioned by themselves.
+    loaded: BTreeMap<ValueId, [ValueId; 4]>,
+    used: BTreeSet<ValueId>,
     /// The functions of the prelude that are called.
     called: BTreeSet<String>,
     /// The entries of tables, as text.
@@ -247,13 +303,27 @@ impl Dialect<'_> {
                 let (quad, ty) = (format!("q{}", values[0].0), self.ty(*memory));
                 let place = self.element(*memory, at);
                 self.line(&format!("let {quad} = {place};"));
-                for (value, part) in values.iter().zip(["x", "y", "z", "w"]) {
-                    self.line(&format!("let {value}: {ty} = {quad}.{part};"));
+                for (value, part) in values.iter().zip(PARTS) {
+                    if self.used.contains(value) {
+                        self.line(&format!("let {value}: {ty} = {quad}.{part};"));
+                    }
                 }
             }
-            OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
+            OpCode::StoreQuad { memory, at, values } => {
                 let (place, ty) = (self.element(*memory, at), self.ty(*memory));
-                self.line(&format!("{place} = vec4<{ty}>({a}, {b}, {c}, {d});"));
+                let values = self.four(*values, ty);
+                self.line(&format!("{place} = {values};"));
+            }
+            OpCode::Quad { quad, init } => {
+                self.line(&format!("var {quad}: vec4<f32> = vec4<f32>({init});"));
+            }
+            OpCode::SetQuad { quad, to } => {
+                let to = self.four(*to, "f32");
+                self.line(&format!("{quad} = {to};"));
+            }
+            OpCode::StepQuad { sum, by, of } => {
+                let of = self.four(*of, "f32");
+                self.line(&format!("{sum} = fma(vec4<f32>({by}), {of}, {sum});"));
             }
             OpCode::Axis { axis, value } => {
                 let (axis, value) = (self.axis(*axis), self.word(value));
@@ -466,6 +536,7 @@ impl Dialect<'_> {
             Op::Index(w) => self.word(w),
             Op::Load(memory, at) => self.load(*memory, at),
             Op::Get(var) => var.to_string(),
+            Op::Part(quad, n) => format!("{quad}.{}", PARTS[*n]),
             Op::Exchange(var, distance) => format!("subgroupShuffleXor({var}, {distance}u)"),
             Op::Apply(primitive, ty, operands) => self.apply(*primitive, *ty, operands),
             Op::Call(name, operands) => format!("m_{name}({})", listed(operands)),
@@ -609,6 +680,15 @@ impl Dialect<'_> {
     }
 
     /// A word as an operand of `*`, `/` and the like.
+    /// Four numbers as a vector.
+    fn four(&self, four: Four, ty: &str) -> String {
+        match four {
+            Four::Quad(quad) => quad.to_string(),
+            Four::Values(v) if self.loaded.get(&v[0]) == Some(&v) => format!("q{}", v[0].0),
+            Four::Values([a, b, c, d]) => format!("vec4<{ty}>({a}, {b}, {c}, {d})"),
+        }
+    }
+
     fn factor(&mut self, word: &Word) -> String {
         let text = self.word(word);
         match word {
