@@ -1,4 +1,5 @@
-//! Compiled pipelines on disk: what the driver's cache holds, in a file for each adapter and driver.
+//! Compiled pipelines on disk: what the driver's cache holds, in a file for each adapter and driver; and what shaders were translated to
+//! (`translated.rs`), in another.
 //!
 //! A file begins with a line that names the adapter and its driver and says how many bytes follow and what they sum up to. A
 //! file of which that is not true is not used, and a warning says so: drivers need not survive what they did not write.
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// What the first line of a file begins with.
 const MAGIC: &str = "lawson-pipelines 1";
 
-/// A file of compiled pipelines.
+/// A file of compiled pipelines or translated shaders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheFile {
     /// Where it is.
@@ -21,6 +22,8 @@ pub struct CacheFile {
     pub bytes: u64,
     /// The adapter and the driver that it is for, as far as it can be read.
     pub of: Option<String>,
+    /// What it holds.
+    pub kind: Kind,
 }
 
 /// Why a file was not used.
@@ -53,9 +56,33 @@ fn head(of: &str, data: &[u8]) -> String {
     format!("{MAGIC} {} {:016x} {of}\n", data.len(), sum(data))
 }
 
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What a driver compiled.
+    Pipelines,
+    /// What shaders were translated to.
+    Shaders,
+}
+
+impl Kind {
+    /// Its name, which is how files of this kind end.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Pipelines => "pipelines",
+            Kind::Shaders => "shaders",
+        }
+    }
+
+    fn of(path: &Path) -> Option<Kind> {
+        let end = path.extension()?;
+        [Kind::Pipelines, Kind::Shaders].into_iter().find(|k| k.name() == end)
+    }
+}
+
 /// The file of an adapter in a folder.
-pub(crate) fn file(folder: &Path, of: &str) -> PathBuf {
-    folder.join(format!("{:016x}.pipelines", sum(of.as_bytes())))
+pub(crate) fn file(folder: &Path, of: &str, kind: Kind) -> PathBuf {
+    folder.join(format!("{:016x}.{}", sum(of.as_bytes()), kind.name()))
 }
 
 /// What a file holds for this adapter; nothing if there is none.
@@ -104,14 +131,12 @@ pub fn files(folder: &Path) -> io::Result<Vec<CacheFile>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_none_or(|e| e != "pipelines") {
-            continue;
-        }
+        let Some(kind) = Kind::of(&path) else { continue };
         let bytes = std::fs::metadata(&path)?.len();
         let line = std::fs::read(&path).ok().and_then(|b| split(&b).map(|(line, _)| line.to_string()));
         let of =
             line.and_then(|l| Some(l.strip_prefix(MAGIC)?.trim_start().splitn(3, ' ').nth(2)?.to_string()));
-        found.push(CacheFile { path, bytes, of });
+        found.push(CacheFile { path, bytes, of, kind });
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
@@ -124,7 +149,7 @@ mod tests {
     #[test]
     fn files_that_are_damaged_or_of_others_are_not_used() {
         let folder = std::env::temp_dir().join(format!("lawson-cache-{}", std::process::id()));
-        let path = file(&folder, "this one");
+        let path = file(&folder, "this one", Kind::Pipelines);
         assert_eq!(load(&path, "this one"), Ok(None));
         save(&path, "this one", b"abc\ndef").unwrap();
         assert_eq!(load(&path, "this one"), Ok(Some(b"abc\ndef".to_vec())));

@@ -10,6 +10,7 @@ use crate::opcode::Capabilities;
 use crate::pipelines::{Keep, Store};
 use crate::probe::Seen;
 use crate::spirv::Controls;
+use crate::translated::Translated;
 use crate::{gpu, trusted};
 use lawson_graph::{Code, Error, Result};
 use std::future::Future;
@@ -120,6 +121,8 @@ pub(crate) struct Handles {
     /// Through which held values are read, as large as the largest so far.
     pub(crate) window: Mutex<Option<wgpu::Buffer>>,
     pub(crate) driver_cache: Option<DriverCache>,
+    /// Shaders as they were translated.
+    pub(crate) translated: Translated,
 }
 
 #[derive(Debug)]
@@ -194,6 +197,11 @@ impl Adapter {
             timestamps: has(wgpu::Features::TIMESTAMP_QUERY),
             cooperative_matrix: has(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
         }
+    }
+
+    /// What compiled shaders are for.
+    fn identity(&self) -> String {
+        format!("{}, {}, {}", self.name, self.backend, self.driver).replace('\n', " ")
     }
 
     /// What op codes for it may use.
@@ -271,6 +279,7 @@ impl Device {
     /// Writes what the driver has compiled to disk, if there is a folder for it and anything new.
     pub fn save_cache(&self) -> Result<()> {
         let Some(handles) = lock(&self.0.current).clone() else { return Ok(()) };
+        handles.translated.save()?;
         let Some(driver) = &handles.driver_cache else { return Ok(()) };
         let Some(data) = driver.cache.get_data() else { return Ok(()) };
         let mut kept = lock(&driver.kept);
@@ -354,6 +363,9 @@ impl Device {
         // What no scope catches comes after a loss: whoever runs something learns of that by itself.
         device.on_uncaptured_error(Arc::new(|_| {}));
         let driver_cache = self.driver_cache(&device, &about);
+        let folder = self.0.options.cache.as_deref().filter(|_| controls.is_some());
+        let (translated, warning) = Translated::open(folder, &about.identity());
+        lock(&self.0.warnings).extend(warning);
         let generation = self.0.generations.fetch_add(1, Ordering::Relaxed);
         Ok(Handles {
             generation,
@@ -368,6 +380,7 @@ impl Device {
             counters: self.0.counters.clone(),
             window: Mutex::new(None),
             driver_cache,
+            translated,
         })
     }
 
@@ -376,8 +389,8 @@ impl Device {
         if !device.features().contains(wgpu::Features::PIPELINE_CACHE) {
             return None;
         }
-        let of = format!("{}, {}, {}", about.name, about.backend, about.driver).replace('\n', " ");
-        let path = cache::file(folder, &of);
+        let of = about.identity();
+        let path = cache::file(folder, &of, cache::Kind::Pipelines);
         let data = cache::load(&path, &of).unwrap_or_else(|why| {
             let warning = format!("the compiled pipelines in {} are not used: {why}", path.display());
             lock(&self.0.warnings).push(warning);

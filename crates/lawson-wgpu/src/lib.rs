@@ -50,6 +50,7 @@ mod show;
 mod spirv;
 mod strategy;
 mod tiles;
+mod translated;
 mod trusted;
 mod value;
 pub mod wgsl;

@@ -105,16 +105,19 @@ impl Handles {
         let words = match self.controls {
             None => None,
             Some(controls) => {
-                let shader = Shader::read(text)?;
-                Some(launches.iter().map(|l| shader.entry(l, controls)).collect::<Result<Vec<_>>>()?)
+                let translate = || {
+                    let shader = Shader::read(text)?;
+                    launches.iter().map(|l| shader.entry(l, controls)).collect()
+                };
+                Some(self.translated.get(text, controls, launches, translate)?)
             }
         };
         self.guarded(what, || {
             let modules: Vec<wgpu::ShaderModule> = match words {
                 None => vec![trusted::shader(&self.device, text.into()); launches.len()],
                 Some(words) => {
-                    let of = words.into_iter().zip(launches);
-                    of.map(|(words, launch)| trusted::spirv(&self.device, words, launch)).collect()
+                    let of = words.iter().zip(launches);
+                    of.map(|(words, launch)| trusted::spirv(&self.device, words.clone(), launch)).collect()
                 }
             };
             let layout = self

@@ -1,4 +1,4 @@
-//! `lawson cache`: the compiled pipelines on disk, shown or cleared.
+//! `lawson cache`: the compiled pipelines and translated shaders on disk, shown or cleared.
 
 use crate::args::CacheArgs;
 use crate::device::cache_folder;
@@ -23,13 +23,13 @@ pub fn run(args: &CacheArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         }
     }
     if reporter.json {
-        let of = |f: &lawson::wgpu::cache::CacheFile| json!({ "path": f.path.to_string_lossy(), "bytes": f.bytes, "of": f.of });
+        let of = |f: &lawson::wgpu::cache::CacheFile| json!({ "path": f.path.to_string_lossy(), "kind": f.kind.name(), "bytes": f.bytes, "of": f.of });
         let all: Vec<Json> = found.iter().map(of).collect();
         let report = json!({ "folder": folder.to_string_lossy(), "cleared": args.clear, "files": all });
         return Ok(writeln!(out, "{report:#}")?);
     }
-    let verb = if args.clear { "cleared" } else { "pipelines" };
     for file in &found {
+        let verb = if args.clear { "cleared" } else { file.kind.name() };
         let of = file.of.as_deref().unwrap_or("unreadable");
         writeln!(out, "{verb} {}: {of}, {}", file.path.display(), bytes(file.bytes as f64))?;
     }

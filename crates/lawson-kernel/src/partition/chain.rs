@@ -15,6 +15,10 @@ use lawson_graph::{DType, NodeId, Op, ValueId};
 /// The blocks of rows that are tried: more than four take registers that are better used to look ahead.
 const BLOCKS: [i64; 3] = [4, 2, 1];
 
+/// The most links of a chain. A kernel is compiled as one piece, for which drivers take longer than for its parts, and one launch more
+/// is little beside so many products.
+const MOST_LINKS: usize = 8;
+
 /// A group that may be part of a chain.
 struct Link {
     group: usize,
@@ -103,7 +107,7 @@ impl Groups<'_> {
         let mut buffers = 2;
         for (n, link) in run.iter().enumerate() {
             let chained = self.in_chain(chains, link, block);
-            let full = buffers + link.reads > chains.buffers;
+            let full = buffers + link.reads > chains.buffers || part.len() == MOST_LINKS;
             if full || chained >= link.apart {
                 self.chain_part(run, &std::mem::take(&mut part), block);
                 buffers = 2;
