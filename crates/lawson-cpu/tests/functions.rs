@@ -140,7 +140,7 @@ fn sine_and_cosine_of_one_number_keep_their_promise_in_machine_code() {
     for isa in levels() {
         let x = sample();
         for sine_first in [true, false] {
-            let sign = |n: usize| if (n % 2 == 0) == sine_first { 1.0 } else { -1.0 };
+            let sign = |n: usize| if n.is_multiple_of(2) == sine_first { 1.0 } else { -1.0 };
             let which: Vec<f32> = (0..x.len()).map(sign).collect();
             let y = run(isa, &[x.clone(), which.clone()], either);
             for ((x, which), y) in x.iter().zip(&which).zip(&y) {
@@ -150,7 +150,7 @@ fn sine_and_cosine_of_one_number_keep_their_promise_in_machine_code() {
             }
         }
         let x: Vec<f64> = (0..40_000).map(|n| (f64::from(n) * 0.37).powi(1 + n % 7) - 0.5).collect();
-        let which: Vec<f64> = (0..x.len()).map(|n| if n % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let which: Vec<f64> = (0..x.len()).map(|n| if n.is_multiple_of(3) { 1.0 } else { -1.0 }).collect();
         let y = run_doubles(isa, &[x.clone(), which.clone()], either);
         for ((x, which), y) in x.iter().zip(&which).zip(&y) {
             let f = if *which > 0.0 { Function::Sin } else { Function::Cos };
