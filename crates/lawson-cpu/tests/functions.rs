@@ -8,14 +8,14 @@ mod support;
 
 use common::{call, levels};
 use lawson_cpu::{Isa, Listing, emit};
-use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{for_each, store};
 use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::machine::Machine;
 use lawson_kernel::math::{self, Function};
 use lawson_kernel::verify::verify;
-use lawson_kernel::{ExprId, Kernel};
+use lawson_kernel::{Expr, ExprId, Kernel};
 use support::pairs::{Binary, Pairs, grid};
 use support::precise;
 use support::reference::reference;
@@ -123,6 +123,39 @@ fn functions_keep_their_promise_in_machine_code() {
                 "{}({x:e}) is {y:e}: {error:.3} ulp, promised {promised}",
                 function.name()
             );
+        }
+    }
+}
+
+/// The sine where the second operand is positive, the cosine elsewhere: a kernel that needs both.
+fn either(k: &mut Kernel, v: &[ExprId]) -> ExprId {
+    let zero = k.binary(BinaryKind::Sub, v[1], v[1]);
+    let is_sine = k.compare(CompareKind::Lt, zero, v[1]);
+    let (cosine, sine) = (k.unary(UnaryKind::Cos, v[0]), k.unary(UnaryKind::Sin, v[0]));
+    k.add(Expr::Select(is_sine, sine, cosine))
+}
+
+#[test]
+fn sine_and_cosine_of_one_number_keep_their_promise_in_machine_code() {
+    for isa in levels() {
+        let x = sample();
+        for sine_first in [true, false] {
+            let sign = |n: usize| if n.is_multiple_of(2) == sine_first { 1.0 } else { -1.0 };
+            let which: Vec<f32> = (0..x.len()).map(sign).collect();
+            let y = run(isa, &[x.clone(), which.clone()], either);
+            for ((x, which), y) in x.iter().zip(&which).zip(&y) {
+                let f = if *which > 0.0 { Function::Sin } else { Function::Cos };
+                let error = ulp(*y, reference(f, *x));
+                assert!(error <= f.max_ulp(), "{}({x:e}) is {y:e}: {error:.3} ulp", f.name());
+            }
+        }
+        let x: Vec<f64> = (0..40_000).map(|n| (f64::from(n) * 0.37).powi(1 + n % 7) - 0.5).collect();
+        let which: Vec<f64> = (0..x.len()).map(|n| if n.is_multiple_of(3) { 1.0 } else { -1.0 }).collect();
+        let y = run_doubles(isa, &[x.clone(), which.clone()], either);
+        for ((x, which), y) in x.iter().zip(&which).zip(&y) {
+            let f = if *which > 0.0 { Function::Sin } else { Function::Cos };
+            let error = precise::distance(*y, precise::precisely(f, *x));
+            assert!(error <= f.max_ulp_double(), "{}({x:e}) is {y:e}: {error:.3} ulp", f.name());
         }
     }
 }

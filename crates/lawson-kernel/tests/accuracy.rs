@@ -82,6 +82,53 @@ fn expansions_with_avx512_instructions_keep_their_promise() {
     }
 }
 
+/// Asserts the same of a function that is half of a pair.
+fn check_half<F: Copy + std::fmt::LowerExp>(
+    name: &str,
+    promised: f64,
+    sample: impl Iterator<Item = F>,
+    error: impl Fn(F) -> f64,
+) {
+    let mut worst = (0.0, None);
+    for x in sample {
+        let error = error(x);
+        if error > worst.0 {
+            worst = (error, Some(x));
+        }
+    }
+    if let (error, Some(x)) = worst {
+        println!("| {name} | {promised} | {error:.3} | {x:e} |");
+        assert!(error <= promised, "{name} of {x:e}: {error:.3} ulp, promised {promised}");
+    }
+}
+
+#[test]
+fn sine_and_cosine_together_keep_the_promise_of_each() {
+    fn check<K: Arithmetic<F = f32> + Copy>(k: K, name: &str) {
+        let worst = |n: usize, f: Function| {
+            check_half(&format!("{} of sin_cos, {name}", f.name()), f.max_ulp(), sample(), |x| {
+                let mut k = k;
+                let found = math::sin_cos(&mut k, x)[n];
+                assert!(found.is_nan() || found.abs() <= 1.0, "{} of {x:e} is {found:e}", f.name());
+                ulp(found, reference(f, x))
+            });
+        };
+        worst(0, Function::Sin);
+        worst(1, Function::Cos);
+    }
+    check(Scalar, "portable");
+    check(Avx2, "AVX2");
+    check(Shader, "shader");
+    check(Avx512, "AVX-512");
+    for (n, f) in [(0, Function::Sin), (1, Function::Cos)] {
+        check_half(&format!("{} of sin_cos of f64", f.name()), f.max_ulp_double(), doubles(), |x| {
+            let found = math::double::sin_cos(&mut DoubleScalar, x)[n];
+            assert!(found.is_nan() || found.abs() <= 1.0, "{} of {x:e} is {found:e}", f.name());
+            precise::distance(found, precise::precisely(f, x))
+        });
+    }
+}
+
 /// f64 of all magnitudes, of those that functions are mostly given, and next to the borders inside the expansions.
 fn doubles() -> impl Iterator<Item = f64> {
     const BORDERS: [f64; 26] = [
@@ -272,6 +319,12 @@ fn the_functions_of_inner_loops_stay_short() {
         let operations = count(Hooks::Avx512, 1, |k, x| function.expand(k, x[0])).common;
         assert!(operations <= budget, "{} takes {operations} operations", function.name());
     }
+    let together = count(Hooks::Avx512, 1, |k, x| {
+        let [sine, cosine] = math::sin_cos(k, x[0]);
+        k.add(sine, cosine)
+    });
+    // One of them is the sum.
+    assert!(together.common <= 28, "sine and cosine take {} operations", together.common);
 }
 
 #[test]

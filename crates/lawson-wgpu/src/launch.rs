@@ -229,6 +229,7 @@ impl Bounds<'_> {
                 | OpCode::Scratch { .. }
                 | OpCode::Function { .. }
                 | OpCode::Return(_)
+                | OpCode::LetPair { .. }
                 | OpCode::EndEntry
                 | OpCode::Var { .. }
                 | OpCode::Set { .. }

@@ -58,6 +58,13 @@ impl Emit {
         values
     }
 
+    /// Both results of a function that has a pair of them.
+    pub(crate) fn pair(&mut self, function: &str, argument: ValueId) -> [ValueId; 2] {
+        let values = [self.argument(), self.argument()];
+        self.codes.push(OpCode::LetPair { values, function: function.into(), argument });
+        values
+    }
+
     /// A number.
     pub(crate) fn literal(&mut self, literal: Literal) -> ValueId {
         let ty = match literal {
@@ -100,10 +107,23 @@ impl Emit {
 /// The op codes of a function of one float.
 pub(crate) fn unary_function(function: Function) -> Vec<OpCode> {
     let mut emit = Emit::default();
-    emit.codes.push(OpCode::Function { name: function.name().into(), arguments: 1 });
+    emit.codes.push(OpCode::Function { name: function.name().into(), arguments: 1, results: 1 });
     let x = emit.argument();
     let result = function.expand(&mut emit, x);
-    emit.codes.push(OpCode::Return(result));
+    emit.codes.push(OpCode::Return(vec![result]));
+    emit.codes
+}
+
+/// The name of the function that gives the sine and the cosine of a float.
+pub(crate) const SIN_COS: &str = "sin_cos";
+
+/// Its op codes.
+pub(crate) fn sin_cos_function() -> Vec<OpCode> {
+    let mut emit = Emit::default();
+    emit.codes.push(OpCode::Function { name: SIN_COS.into(), arguments: 1, results: 2 });
+    let x = emit.argument();
+    let results = math::sin_cos(&mut emit, x);
+    emit.codes.push(OpCode::Return(results.to_vec()));
     emit.codes
 }
 
@@ -115,10 +135,10 @@ pub(crate) fn binary_function(kind: BinaryKind) -> Option<Vec<OpCode>> {
         _ => return None,
     };
     let mut emit = Emit::default();
-    emit.codes.push(OpCode::Function { name: kind.name().into(), arguments: 2 });
+    emit.codes.push(OpCode::Function { name: kind.name().into(), arguments: 2, results: 1 });
     let (a, b) = (emit.argument(), emit.argument());
     let result = expand(&mut emit, a, b);
-    emit.codes.push(OpCode::Return(result));
+    emit.codes.push(OpCode::Return(vec![result]));
     Some(emit.codes)
 }
 
@@ -279,5 +299,21 @@ impl Arithmetic for Emit {
         self.codes.push(OpCode::Set { var, value });
         self.codes.push(OpCode::EndGuard);
         self.define(Ty::F32, Op::Get(var))
+    }
+
+    fn if_any_pair(
+        &mut self,
+        condition: ValueId,
+        common: [ValueId; 2],
+        rare: impl FnOnce(&mut Emit) -> [ValueId; 2],
+    ) -> [ValueId; 2] {
+        let vars = common.map(|init| self.var(Ty::F32, init));
+        self.codes.push(OpCode::Guard(Test::Value(condition)));
+        let values = rare(self);
+        for (var, value) in vars.into_iter().zip(values) {
+            self.codes.push(OpCode::Set { var, value });
+        }
+        self.codes.push(OpCode::EndGuard);
+        vars.map(|var| self.define(Ty::F32, Op::Get(var)))
     }
 }

@@ -262,9 +262,11 @@ pub enum OpCode {
         name: String,
         /// How many arguments it has.
         arguments: u32,
+        /// How many results: one, or a pair.
+        results: u32,
     },
-    /// The function's result; the function ends.
-    Return(ValueId),
+    /// The function's results; the function ends.
+    Return(Vec<ValueId>),
     /// A launch begins; every iteration of its axes is done by one member.
     Entry {
         /// Which launch.
@@ -305,6 +307,15 @@ pub enum OpCode {
         at: Word,
         /// The value.
         value: ValueId,
+    },
+    /// The results of a function that has a pair of them are defined.
+    LetPair {
+        /// The values.
+        values: [ValueId; 2],
+        /// The name of the function.
+        function: String,
+        /// Its argument.
+        argument: ValueId,
     },
     /// Four neighbours of memory that lies in quads are defined.
     LetQuad {

@@ -93,8 +93,17 @@ impl Display for Named<'_, OpCode> {
                     Residence::Spilled(from) => write!(f, "spilled from word {from}"),
                 }
             }
-            OpCode::Function { name, arguments } => write!(f, "function {name} of {arguments}"),
-            OpCode::Return(v) => write!(f, "return {v}"),
+            OpCode::Function { name, arguments, results } => match results {
+                1 => write!(f, "function {name} of {arguments}"),
+                _ => write!(f, "function {name} of {arguments}, a pair"),
+            },
+            OpCode::Return(results) => {
+                let results: Vec<String> = results.iter().map(ToString::to_string).collect();
+                write!(f, "return {}", results.join(", "))
+            }
+            OpCode::LetPair { values: [a, b], function, argument } => {
+                write!(f, "{a}, {b}: f32 = {function} {argument}")
+            }
             OpCode::Entry { launch } => {
                 write!(f, "launch {launch}")?;
                 if let Some(Members::Workgroup(n)) = self.listing.launches.get(*launch).map(|l| l.members) {

@@ -3,11 +3,11 @@
 //! As in the direct evaluator both sides of a `select` are computed, and a guarded load reads only where its conditions hold.
 
 use crate::lower::{Lower, narrow_of, refused, ty_of};
-use crate::math::{binary_function, unary_function};
+use crate::math::{SIN_COS, binary_function, sin_cos_function, unary_function};
 use crate::opcode::{Literal, MemoryId, Narrow, Op, OpCode, Primitive, Test, Ty, ValueId};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Result};
-use lawson_kernel::math::Function;
+use lawson_kernel::math::{Function, idiom};
 use lawson_kernel::{AccId, Expr, ExprId, Extremum, Load, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,13 +33,37 @@ impl Lower<'_> {
             });
         }
         // Operands stand before what uses them, so the order of ids is an order of computation.
-        for id in wanted {
-            if !known.contains_key(&id) {
-                let value = self.compute(id, known)?;
-                known.insert(id, value);
+        for id in &wanted {
+            if known.contains_key(id) {
+                continue;
+            }
+            let partner = idiom::partner(self.kernel, self.kernel.expr(*id)).filter(|p| wanted.contains(p));
+            match partner {
+                Some(partner) if self.is_single(*id) => self.sine_and_cosine(*id, partner, known)?,
+                _ => {
+                    let value = self.compute(*id, known)?;
+                    known.insert(*id, value);
+                }
             }
         }
         known.get(&root).copied().ok_or_else(|| self.missing(root))
+    }
+
+    /// Whether an expression is computed in f32.
+    fn is_single(&self, id: ExprId) -> bool {
+        matches!(ty_of(self.kernel, self.kernel.dtype(id)), Ok(Ty::F32))
+    }
+
+    /// A sine and the cosine of the same, or the other way round, by one call.
+    fn sine_and_cosine(&mut self, id: ExprId, partner: ExprId, known: &mut Known) -> Result<()> {
+        let Expr::Unary(kind, x) = self.kernel.expr(id) else { return Err(self.missing(id)) };
+        let x = known.get(x).copied().ok_or_else(|| self.missing(id))?;
+        self.functions.entry(SIN_COS.into()).or_insert_with(sin_cos_function);
+        let [sine, cosine] = self.emit.pair(SIN_COS, x);
+        let (value, other) = if *kind == UnaryKind::Sin { (sine, cosine) } else { (cosine, sine) };
+        known.insert(id, value);
+        known.insert(partner, other);
+        Ok(())
     }
 
     /// A value in the type of its dtype, with nothing more than that holds: narrow floats are computed with in f32.

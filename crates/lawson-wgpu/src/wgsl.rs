@@ -259,13 +259,17 @@ impl Dialect<'_> {
                 }
                 self.memory.insert(memory.0, Memory { name, ty: *ty, lies });
             }
-            OpCode::Function { name, arguments } => {
+            OpCode::Function { name, arguments, results } => {
                 self.literals.clear();
                 let arguments: Vec<String> = (0..*arguments).map(|i| format!("v{i}: f32")).collect();
-                self.line(&format!("fn m_{name}({}) -> f32 {{", arguments.join(", ")));
+                let result = if *results == 1 { "f32" } else { "vec2<f32>" };
+                self.line(&format!("fn m_{name}({}) -> {result} {{", arguments.join(", ")));
             }
-            OpCode::Return(value) => {
-                self.line(&format!("return {value};"));
+            OpCode::Return(results) => {
+                match &results[..] {
+                    [a, b] => self.line(&format!("return vec2<f32>({a}, {b});")),
+                    one => one.iter().for_each(|value| self.line(&format!("return {value};"))),
+                }
                 self.depth = self.depth.saturating_sub(1);
                 self.line("}");
             }
@@ -299,6 +303,13 @@ impl Dialect<'_> {
             OpCode::Var { var, ty, init } => self.line(&format!("var {var}: {} = {init};", spelled(*ty))),
             OpCode::Set { var, value } => self.line(&format!("{var} = {value};")),
             OpCode::Store { memory, at, value } => self.store(*memory, at, *value),
+            OpCode::LetPair { values, function, argument } => {
+                let pair = format!("p{}", values[0].0);
+                self.line(&format!("let {pair} = m_{function}({argument});"));
+                for (value, part) in values.iter().zip(["x", "y"]) {
+                    self.line(&format!("let {value}: f32 = {pair}.{part};"));
+                }
+            }
             OpCode::LetQuad { values, memory, at } => {
                 let (quad, ty) = (format!("q{}", values[0].0), self.ty(*memory));
                 let place = self.element(*memory, at);

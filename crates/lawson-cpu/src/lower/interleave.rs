@@ -17,6 +17,11 @@ const MOST: usize = 4;
 /// Vector registers that chains may fill, of AVX-512; with AVX2 half as many. Some more than there are: most of a chain's values at its widest point are the ones that are
 /// read again last, and waiting in memory costs these little.
 const REGISTERS: usize = 36;
+/// Chains of at least so many items can begin one after another: that they do not end together then costs little.
+const LONG: usize = 256;
+/// By how many items a long chain follows the one before it. What they are widest at, and what all of them would ask one unit for at once,
+/// divisions above all, does not coincide then.
+const LAG: usize = 14;
 
 impl Lowering<'_> {
     /// Writes a stage at every point of the jammed axes, and merges what was written.
@@ -38,20 +43,21 @@ impl Lowering<'_> {
             chains.push(Chain::new(items.split_off(start - first)));
         }
         chains.reverse();
-        let abreast = self.abreast(&chains);
+        let (abreast, lag) = self.abreast(&chains);
         // Groups of nearly equal size.
         let groups = chains.len().div_ceil(abreast);
         let size = chains.len().div_ceil(groups);
         while !chains.is_empty() {
             let rest = chains.split_off(size.min(chains.len()));
-            merge(chains, &mut self.frames[here].items);
+            merge(chains, lag, &mut self.frames[here].items);
             chains = rest;
         }
         Ok(())
     }
 
-    /// How many chains fit in the registers together. Constants and tables can be operands in memory.
-    fn abreast(&self, chains: &[Chain]) -> usize {
+    /// How many chains fit in the registers together, and by how many items each follows the one before. Constants and tables can be
+    /// operands in memory.
+    fn abreast(&self, chains: &[Chain]) -> (usize, usize) {
         let mut own = 1;
         let mut shared: HashSet<V> = HashSet::new();
         for c in chains {
@@ -60,7 +66,10 @@ impl Lowering<'_> {
             shared.extend(vectors.filter(|v| !self.constants.contains(v)));
         }
         let registers = if self.level == Level::Avx2 { REGISTERS / 2 } else { REGISTERS };
-        (registers.saturating_sub(shared.len()) / own).clamp(1, MOST)
+        let abreast = (registers.saturating_sub(shared.len()) / own).clamp(1, MOST);
+        let long = chains.iter().all(|c| c.items.len() >= LONG);
+        // More fit where their widest points do not coincide.
+        if long && (2..MOST).contains(&abreast) { (MOST, LAG) } else { (abreast, 0) }
     }
 }
 
@@ -148,9 +157,9 @@ fn are_apart(chains: &[Chain]) -> bool {
     })
 }
 
-/// Appends chains, an item of each in turn. What one reads of an earlier one waits until that is complete, and stores stay in
-/// order.
-fn merge(chains: Vec<Chain>, out: &mut Vec<Item>) {
+/// Appends chains, an item of each in turn, each so many items behind the one before. What one reads of an earlier one waits until that is
+/// complete, and stores stay in order.
+fn merge(chains: Vec<Chain>, lag: usize, out: &mut Vec<Item>) {
     if chains.len() < 2 || !are_apart(&chains) {
         out.extend(chains.into_iter().flat_map(|c| c.items));
         return;
@@ -165,11 +174,16 @@ fn merge(chains: Vec<Chain>, out: &mut Vec<Item>) {
     let mut stores_left: Vec<usize> =
         chains.iter().map(|c| c.items.iter().filter(|i| stores(i)).count()).collect();
     let mut queues: Vec<_> = chains.into_iter().map(|c| c.items.into_iter().peekable()).collect();
+    let mut left_of: Vec<usize> = queues.iter().map(ExactSizeIterator::len).collect();
+    let mut taken = vec![0; queues.len()];
     loop {
         let mut done = true;
         for (n, queue) in queues.iter_mut().enumerate() {
             let Some(item) = queue.peek() else { continue };
             done = false;
+            if lag > 0 && n > 0 && left_of[n - 1] > 0 && taken[n - 1] <= taken[n] + lag {
+                continue;
+            }
             let mut ready = !stores(item) || stores_left[..n].iter().all(|count| *count == 0);
             visit(item, &mut |v, _| {
                 ready &= left.get(&v).is_none_or(|(of, count)| *of == n || *count == 0);
@@ -186,6 +200,8 @@ fn merge(chains: Vec<Chain>, out: &mut Vec<Item>) {
                 }
             });
             out.extend(queue.next());
+            left_of[n] -= 1;
+            taken[n] += 1;
         }
         if done {
             return;
@@ -210,8 +226,12 @@ mod tests {
 
     /// What is written, or stored, in order.
     fn merged(chains: Vec<Vec<Item>>) -> Vec<u32> {
+        merged_behind(chains, 0)
+    }
+
+    fn merged_behind(chains: Vec<Vec<Item>>, lag: usize) -> Vec<u32> {
         let mut out = Vec::new();
-        merge(chains.into_iter().map(Chain::new).collect(), &mut out);
+        merge(chains.into_iter().map(Chain::new).collect(), lag, &mut out);
         let register = |item: &Item| match item {
             Item::Op(Op::Vec3 { dst, .. }) => dst.0,
             Item::Op(Op::Store { src, .. }) => 100 + src.0,
@@ -224,6 +244,14 @@ mod tests {
     fn chains_go_on_in_turn() {
         let chain = |n| vec![add(n, 90, 91), add(n + 1, n, 91), store(n + 1)];
         assert_eq!(merged(vec![chain(10), chain(20)]), [10, 20, 11, 21, 111, 121]);
+    }
+
+    #[test]
+    fn chains_that_lag_begin_one_after_another_and_end_so() {
+        let chain = |n| vec![add(n, 90, 91), add(n + 1, n, 91), add(n + 2, n + 1, 91)];
+        let found = merged_behind(vec![chain(10), chain(20), chain(30)], 1);
+        assert_eq!(found, [10, 11, 20, 12, 21, 30, 22, 31, 32]);
+        assert_eq!(merged_behind(vec![chain(10), chain(20)], 7), [10, 11, 12, 20, 21, 22]);
     }
 
     #[test]

@@ -14,9 +14,10 @@ use crate::asm::{
 use crate::code::{Class, Item, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
-use lawson_graph::op::BinaryKind;
+use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_kernel::math::double::Double;
 use lawson_kernel::math::{self, Arithmetic, Function};
+use lawson_kernel::{Expr, ExprId};
 
 /// Writes operations at one depth.
 pub(super) struct Writer<'l, 'k> {
@@ -41,6 +42,30 @@ impl<'k> Lowering<'k> {
             DType::F64 => Ok(f.expand_double(&mut DoubleWriter { l: self, depth }, x)),
             _ => Err(Unsupported::new(format!("{} of {dtype}", f.name()))),
         }
+    }
+
+    fn expand_sin_cos(&mut self, x: V, dtype: DType, depth: usize) -> Option<[V; 2]> {
+        Some(match (computed(dtype), self.level) {
+            (DType::F32, Level::Avx2) => math::sin_cos(&mut PlainWriter { l: self, depth }, x),
+            (DType::F32, Level::Avx512) => math::sin_cos(&mut Writer { l: self, depth }, x),
+            (DType::F64, Level::Avx2) => math::double::sin_cos(&mut PlainDoubleWriter { l: self, depth }, x),
+            (DType::F64, Level::Avx512) => math::double::sin_cos(&mut DoubleWriter { l: self, depth }, x),
+            _ => return None,
+        })
+    }
+
+    /// A sine or cosine whose partner is wanted too: both are computed, and the partner is kept for who asks for it.
+    pub(super) fn with_partner(&mut self, e: ExprId, x: ExprId, depth: usize) -> Result<Option<V>> {
+        let Some(partner) = math::idiom::partner(self.k, self.k.expr(e)) else { return Ok(None) };
+        if self.depends[partner.0 as usize].readers == 0 || self.depth(partner) != depth {
+            return Ok(None);
+        }
+        let (dtype, x) = (self.k.dtype(x), self.value(x)?);
+        let Some([sine, cosine]) = self.expand_sin_cos(x, dtype, depth) else { return Ok(None) };
+        let is_sine = matches!(self.k.expr(e), Expr::Unary(UnaryKind::Sin, _));
+        let (value, other) = if is_sine { (sine, cosine) } else { (cosine, sine) };
+        self.keep(partner, other, depth);
+        Ok(Some(value))
     }
 
     /// What is neither an instruction nor made of such by two operands of a float dtype.
@@ -185,21 +210,34 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Begins what is computed only where some lane needs it, and is `common` elsewhere: the register of both, and where it begins.
+    /// Begins what is computed only where some lane needs it, and is `common` elsewhere: the registers of both, and where it begins.
     /// Outside of all loops, everything is computed.
-    pub(super) fn open_rare(&mut self, common: V) -> Option<(V, usize)> {
+    pub(super) fn open_rare<const N: usize>(&mut self, common: [V; N]) -> Option<([V; N], usize)> {
         if self.depth == 0 {
             return None;
         }
-        let dst = self.l.fresh_like(common);
-        self.l.emit(self.depth, Op::Move { dst, src: common });
+        let dst = common.map(|src| {
+            let dst = self.l.fresh_like(src);
+            self.l.emit(self.depth, Op::Move { dst, src });
+            dst
+        });
         Some((dst, self.l.frames[self.depth].items.len()))
     }
 
-    /// Ends it: where the condition holds, the result is `rare`.
-    pub(super) fn close_rare(&mut self, open: Option<(V, usize)>, condition: V, common: V, rare: V) -> V {
-        let Some((dst, start)) = open else { return self.blend(condition, rare, common) };
-        self.l.emit(self.depth, Op::MoveMasked { dst, src: rare, mask: condition });
+    /// Ends it: where the condition holds, the results are `rare`.
+    pub(super) fn close_rare<const N: usize>(
+        &mut self,
+        open: Option<([V; N], usize)>,
+        condition: V,
+        common: [V; N],
+        rare: [V; N],
+    ) -> [V; N] {
+        let Some((dst, start)) = open else {
+            return std::array::from_fn(|n| self.blend(condition, rare[n], common[n]));
+        };
+        for (dst, src) in dst.into_iter().zip(rare) {
+            self.l.emit(self.depth, Op::MoveMasked { dst, src, mask: condition });
+        }
         let body = self.l.frames[self.depth].items.split_off(start);
         self.l.frames[self.depth].items.push(Item::If { mask: condition, body });
         dst

@@ -75,9 +75,20 @@ macro_rules! operations {
             dst
         }
         fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
-            let open = self.w().open_rare(common);
+            let open = self.w().open_rare([common]);
             let value = rare(self);
-            self.w().close_rare(open, condition, common, value)
+            let [result] = self.w().close_rare(open, condition, [common], [value]);
+            result
+        }
+        fn if_any_pair(
+            &mut self,
+            condition: V,
+            common: [V; 2],
+            rare: impl FnOnce(&mut Self) -> [V; 2],
+        ) -> [V; 2] {
+            let open = self.w().open_rare(common);
+            let values = rare(self);
+            self.w().close_rare(open, condition, common, values)
         }
     };
     ($($name:ident = $form:expr;)*) => {

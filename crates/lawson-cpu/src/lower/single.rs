@@ -126,6 +126,13 @@ impl Arithmetic for Writer<'_, '_> {
         // x ^ (sign & mask)
         self.ternary(x, sign, mask, 0b0111_1000)
     }
+    fn swap_where_odd(&mut self, n: V, [a, b]: [V; 2]) -> [V; 2] {
+        let (lowest, none) = (self.l.bits(1), self.l.bits(0));
+        let parity = self.i_and(n, lowest);
+        let odd = self.i_sub(none, parity);
+        // odd ? second : first
+        [self.ternary(a, b, odd, 0b1101_1000), self.ternary(b, a, odd, 0b1101_1000)]
+    }
     fn scale_down(&mut self, x: V, n: (V, V)) -> V {
         // The instruction rounds down by itself.
         self.scale(x, n)

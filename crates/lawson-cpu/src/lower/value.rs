@@ -47,6 +47,16 @@ impl<'k> Lowering<'k> {
         Ok(v)
     }
 
+    /// Remembers the value of an expression that was computed along with another of the same operands.
+    pub(super) fn keep(&mut self, e: ExprId, value: V, depth: usize) {
+        if self.depends[e.0 as usize].state {
+            self.local.insert(e, value);
+        } else {
+            let key = self.key(e);
+            self.frames[depth].values.insert(key, (e, value));
+        }
+    }
+
     /// What a load is known by if several points may read one place.
     fn place_key(&self, e: ExprId) -> Option<Key> {
         let d = &self.depends[e.0 as usize];
@@ -86,7 +96,10 @@ impl<'k> Lowering<'k> {
             Expr::Const(s) => self.constant(*s),
             Expr::Load(load) => self.load(e, load, depth),
             Expr::Index(index, dtype) => self.index_value(index, *dtype, depth),
-            Expr::Unary(kind, a) => self.unary(*kind, *a, dtype, depth),
+            Expr::Unary(kind, a) => match self.with_partner(e, *a, depth)? {
+                Some(value) => Ok(value),
+                None => self.unary(*kind, *a, dtype, depth),
+            },
             Expr::Binary(kind, a, b) => self.binary(*kind, *a, *b, dtype, depth),
             Expr::Extremum(which, a, b) => {
                 let forms = floats(dtype).ok_or_else(not_float)?;

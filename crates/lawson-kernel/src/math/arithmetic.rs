@@ -136,6 +136,14 @@ pub trait Arithmetic {
         self.of_bits(flipped)
     }
 
+    /// A pair, exchanged where the lowest bit of `n` is set. On AVX-512 two `vpternlogd`, which leave the units of multiplications alone.
+    fn swap_where_odd(&mut self, n: Self::I, [a, b]: [Self::F; 2]) -> [Self::F; 2] {
+        let (lowest, none) = (self.i(1), self.i(0));
+        let parity = self.i_and(n, lowest);
+        let even = self.i_eq(parity, none);
+        [self.select(even, a, b), self.select(even, b, a)]
+    }
+
     /// The whole number nearest to `a * b`, as a float and as an integer, for results below 2^21 in magnitude. A zero may have
     /// either sign.
     ///
@@ -251,6 +259,20 @@ pub trait Arithmetic {
     {
         let rare = rare(self);
         self.select(condition, rare, common)
+    }
+
+    /// [`Arithmetic::if_any`] of two values.
+    fn if_any_pair(
+        &mut self,
+        condition: Self::B,
+        common: [Self::F; 2],
+        rare: impl FnOnce(&mut Self) -> [Self::F; 2],
+    ) -> [Self::F; 2]
+    where
+        Self: Sized,
+    {
+        let rare = rare(self);
+        [self.select(condition, rare[0], common[0]), self.select(condition, rare[1], common[1])]
     }
 }
 

@@ -7,6 +7,17 @@ use crate::expr::{Expr, ExprId};
 use crate::tree::Kernel;
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 
+/// The cosine of what `e` is the sine of, or the sine of what it is the cosine of, if the kernel has both: together they cost
+/// little more than one.
+pub fn partner(k: &Kernel, e: &Expr) -> Option<ExprId> {
+    let (other, x) = match e {
+        Expr::Unary(UnaryKind::Sin, x) => (UnaryKind::Cos, x),
+        Expr::Unary(UnaryKind::Cos, x) => (UnaryKind::Sin, x),
+        _ => return None,
+    };
+    k.known.get(&Expr::Unary(other, *x)).copied()
+}
+
 /// The `x` of which `numerator / denominator` is the logistic function: `(0 <= x ? 1 : e) / (e + 1)` with `e = exp(-|x|)`.
 pub fn sigmoid(k: &Kernel, numerator: ExprId, denominator: ExprId) -> Option<ExprId> {
     let is = |e: ExprId, value: f64| matches!(k.expr(e), Expr::Const(s) if s.as_f64() == Some(value));

@@ -28,7 +28,7 @@ pub use inverse::{ATAN2_MAX_ULP, acos, asin, atan, atan2};
 pub use log::{acosh, asinh, atanh, log, log1p, log2};
 pub use pow::{POW_MAX_ULP, pow, rsqrt};
 pub use scalar::Scalar;
-pub use trig::{cos, sin, tan};
+pub use trig::{cos, sin, sin_cos, tan};
 
 /// Eight entries where only the low three bits of the index are meant.
 const fn twice(half: [f32; TABLE / 2]) -> [f32; TABLE] {

@@ -171,4 +171,13 @@ impl Arithmetic for Scalar {
     fn if_any(&mut self, condition: bool, common: f32, rare: impl FnOnce(&mut Self) -> f32) -> f32 {
         if condition { rare(self) } else { common }
     }
+    #[inline(always)]
+    fn if_any_pair(
+        &mut self,
+        condition: bool,
+        common: [f32; 2],
+        rare: impl FnOnce(&mut Self) -> [f32; 2],
+    ) -> [f32; 2] {
+        if condition { rare(self) } else { common }
+    }
 }

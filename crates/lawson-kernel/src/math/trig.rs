@@ -1,7 +1,7 @@
-//! The trigonometric functions: `sin`, `cos`, `tan`.
+//! The trigonometric functions: `sin`, `cos`, both at once, `tan`.
 //!
-//! Up to [`FAST`], `x` is reduced by a multiple of π (of π/2 for the tangent) in three parts, each a fused multiplication;
-//! beyond, which is rare, by [`turns`]. Then an odd polynomial gives the result.
+//! Up to [`FAST`], `x` is reduced by a multiple of π (of π/2 for the tangent, and for sine and cosine together) in three parts, each a
+//! fused multiplication; beyond, which is rare, by [`turns`]. Then polynomials give the results.
 
 use super::turns::{self, Turns};
 use super::{Arithmetic, polynomial};
@@ -15,6 +15,12 @@ const PI_PARTS: [f32; 3] = [PI, -8.742_278e-8, -3.430_249e-15];
 
 /// `(sin(r) - r) / r³` in `r²` for `r` up to π/2, highest power first, such that no sine rounds beyond 1.
 const SIN_TAIL: [f32; 4] = [2.602_810_6e-6, -1.980_881_6e-4, 8.333_07e-3, -1.666_666_1e-1];
+
+/// The same for `r` up to π/4.
+const SIN_TAIL_NEAR: [f32; 3] = [-1.951_789_7e-4, 8.332_187e-3, -1.666_665_5e-1];
+
+/// `(cos(r) - 1) / r²` in `r²` for `r` up to π/4, highest power first.
+const COS_TAIL_NEAR: [f32; 3] = [-1.359_101_7e-3, 4.165_571_6e-2, -4.999_988_4e-1];
 
 /// `(tan(r) - r) / r³` in `r²` for `r` up to π/4, highest power first.
 const TAN_TAIL: [f32; 7] = [
@@ -81,6 +87,39 @@ pub fn cos<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
         let Turns { r, n } = turns::half_turns(k, a, 0.5);
         sin_of_parts(k, r, n)
     })
+}
+
+/// `sin(r + n·π/2)` and `cos(r + n·π/2)` for whole `n`.
+fn sin_cos_of_parts<K: Arithmetic>(k: &mut K, r: K::F, n: K::I) -> [K::F; 2] {
+    let one = k.f(1.0);
+    let square = k.mul(r, r);
+    let tail = polynomial(k, square, &SIN_TAIL_NEAR);
+    let cube = k.mul(square, r);
+    let sine = k.fma(cube, tail, r);
+    let tail = polynomial(k, square, &COS_TAIL_NEAR);
+    let cosine = k.fma(square, tail, one);
+    let [sine, cosine] = k.swap_where_odd(n, [sine, cosine]);
+    // The sine is negative in the third and fourth quarter of a turn, the cosine in the second and third.
+    let step = k.i(1);
+    let next = k.i_add(n, step);
+    let (sine_sign, cosine_sign) = (k.i_shl(n, 30), k.i_shl(next, 30));
+    [k.flip_sign(sine, sine_sign), k.flip_sign(cosine, cosine_sign)]
+}
+
+/// The sine and the cosine of one number: one reduction serves both.
+pub fn sin_cos<K: Arithmetic>(k: &mut K, x: K::F) -> [K::F; 2] {
+    let (inverse, fast) = (k.f(FRAC_2_PI), k.f(FAST));
+    let a = k.abs(x);
+    let (n, integer) = k.nearest(a, inverse);
+    let r = reduce(k, a, n, 0.5);
+    let common = sin_cos_of_parts(k, r, integer);
+    let is_large = k.lt(fast, a);
+    let [sine, cosine] = k.if_any_pair(is_large, common, |k| {
+        let Turns { r, n } = turns::quarter_turns(k, a);
+        sin_cos_of_parts(k, r, n)
+    });
+    let sign = k.bits(x);
+    [k.flip_sign(sine, sign), cosine]
 }
 
 /// `tan(r + n·π/2)` for whole `n`: of odd `n` it is `-1 / tan(r)`.

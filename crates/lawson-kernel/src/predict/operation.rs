@@ -54,6 +54,15 @@ impl Operation {
         Operation::counted(|k| function.expand(k, 0.0))
     }
 
+    /// The cost of a sine or cosine whose partner is computed with it.
+    fn half_of_pair() -> Operation {
+        let both = Operation::counted(|k| {
+            let [sine, cosine] = math::sin_cos(k, 0.0);
+            sine.max(cosine)
+        });
+        Operation { latency: both.latency, ..both.times(0.5) }
+    }
+
     /// The cost of an element of a primitive, as far as it is arithmetic on elements of this dtype.
     pub(crate) fn of_primitive(op: &Op, dtype: DType) -> Operation {
         let one = match op {
@@ -72,7 +81,10 @@ impl Operation {
         match expr {
             Expr::Unary(kind, a) => {
                 let dtype = kernel.dtype(*a);
-                unary(*kind, dtype).times(wide(dtype))
+                match math::idiom::partner(kernel, expr) {
+                    Some(_) => Operation::half_of_pair().times(wide(dtype)),
+                    None => unary(*kind, dtype).times(wide(dtype)),
+                }
             }
             Expr::Binary(kind, a, b) => {
                 let dtype = kernel.dtype(*a);
@@ -328,6 +340,15 @@ impl Arithmetic for Counter {
     }
     fn if_any(&mut self, condition: f64, common: f64, _: impl FnOnce(&mut Self) -> f64) -> f64 {
         // The rare part is jumped over.
+        self.simple(0.0, condition);
+        common
+    }
+    fn if_any_pair(
+        &mut self,
+        condition: f64,
+        common: [f64; 2],
+        _: impl FnOnce(&mut Self) -> [f64; 2],
+    ) -> [f64; 2] {
         self.simple(0.0, condition);
         common
     }

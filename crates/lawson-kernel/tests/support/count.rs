@@ -237,6 +237,28 @@ impl Arithmetic for Count {
         let rare = rare(self);
         self.node("if_any", 0, &[condition, common, rare])
     }
+
+    fn if_any_pair(
+        &mut self,
+        condition: usize,
+        common: [usize; 2],
+        rare: impl FnOnce(&mut Self) -> [usize; 2],
+    ) -> [usize; 2] {
+        let rare = rare(self);
+        [0, 1].map(|n| self.node("if_any", n as u32, &[condition, common[n], rare[n]]))
+    }
+
+    fn swap_where_odd(&mut self, n: usize, [a, b]: [usize; 2]) -> [usize; 2] {
+        match self.hooks {
+            Hooks::Portable => Portable(self).swap_where_odd(n, [a, b]),
+            Hooks::Avx512 => {
+                let (lowest, none) = (self.i(1), self.i(0));
+                let parity = self.i_and(n, lowest);
+                let odd = self.i_sub(none, parity);
+                [self.node("vpternlogd", 2, &[a, b, odd]), self.node("vpternlogd", 2, &[b, a, odd])]
+            }
+        }
+    }
 }
 
 /// A [`Count`] whose hooks are those that the trait brings.

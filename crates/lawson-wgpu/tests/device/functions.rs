@@ -2,7 +2,7 @@
 
 use crate::support::{gpu, run};
 use lawson_graph::interp::Element;
-use lawson_graph::op::{BinaryKind, UnaryKind};
+use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Dim, Facts};
 use lawson_kernel::build::{loop_of, store};
 use lawson_kernel::math::{ATAN2_MAX_ULP, Function, POW_MAX_ULP};
@@ -87,6 +87,25 @@ fn functions_of_one_float_keep_their_promise() {
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn sine_and_cosine_of_one_float_keep_their_promise() {
+    let which = |n: usize| if n.is_multiple_of(2) { 1.0 } else { -1.0 };
+    let pairs: Vec<(f32, f32)> =
+        sample().into_iter().enumerate().flat_map(|(n, x)| [(x, which(n)), (x, -which(n))]).collect();
+    let found = on_device(gpu(), &pairs, |k, a, b| {
+        let zero = k.f32(0.0);
+        let is_sine = k.compare(CompareKind::Lt, zero, b);
+        let (cosine, sine) = (k.unary(UnaryKind::Cos, a), k.unary(UnaryKind::Sin, a));
+        k.add(Expr::Select(is_sine, sine, cosine))
+    });
+    for ((x, which), y) in pairs.into_iter().zip(found) {
+        let (kind, f) =
+            if which > 0.0 { (UnaryKind::Sin, Function::Sin) } else { (UnaryKind::Cos, Function::Cos) };
+        let error = units(y, truth(kind, x));
+        assert!(error <= f.max_ulp(), "{}({x:e}) is {y:e}: {error:.3} units", f.name());
+    }
 }
 
 /// The error of a product is there to be seen, whether the device rounds once or the text puts it together.

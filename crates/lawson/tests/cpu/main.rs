@@ -14,6 +14,7 @@ mod random;
 mod runs;
 mod threads;
 mod views;
+mod ways;
 
 use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson::graph::{Bindings, Graph, Symbol, interp};

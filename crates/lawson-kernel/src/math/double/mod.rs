@@ -21,7 +21,7 @@ pub use log::{acosh, asinh, atanh, log, log1p, log2};
 pub use pow::{POW_MAX_ULP, pow, rsqrt};
 pub use rem::{modulo, rem};
 pub use scalar::DoubleScalar;
-pub use trig::{cos, sin, tan};
+pub use trig::{cos, sin, sin_cos, tan};
 
 /// The entries of a table.
 pub const TABLE: usize = 16;
@@ -230,6 +230,20 @@ pub trait Double {
     {
         let rare = rare(self);
         self.select(condition, rare, common)
+    }
+
+    /// [`Double::if_any`] of two values.
+    fn if_any_pair(
+        &mut self,
+        condition: Self::B,
+        common: [Self::F; 2],
+        rare: impl FnOnce(&mut Self) -> [Self::F; 2],
+    ) -> [Self::F; 2]
+    where
+        Self: Sized,
+    {
+        let rare = rare(self);
+        [self.select(condition, rare[0], common[0]), self.select(condition, rare[1], common[1])]
     }
 }
 

@@ -60,4 +60,14 @@ impl Double for DoubleScalar {
     fn if_any(&mut self, condition: bool, common: f64, rare: impl FnOnce(&mut Self) -> f64) -> f64 {
         if condition { rare(self) } else { common }
     }
+
+    #[inline(always)]
+    fn if_any_pair(
+        &mut self,
+        condition: bool,
+        common: [f64; 2],
+        rare: impl FnOnce(&mut Self) -> [f64; 2],
+    ) -> [f64; 2] {
+        if condition { rare(self) } else { common }
+    }
 }

@@ -1,7 +1,7 @@
-//! The trigonometric functions: `sin`, `cos`, `tan`.
+//! The trigonometric functions: `sin`, `cos`, both at once, `tan`.
 //!
-//! `x` is reduced by a multiple of π (of π/2 for the tangent) in three parts, each a fused multiplication; from [`LARGE`] on,
-//! which is rare, by [`turns`]. Then an odd polynomial gives the result.
+//! `x` is reduced by a multiple of π (of π/2 for the tangent, and for sine and cosine together) in three parts, each a fused
+//! multiplication; from [`LARGE`] on, which is rare, by [`turns`]. Then polynomials give the results.
 
 use super::turns::{self, LARGE, Turns};
 use super::{Double, polynomial};
@@ -20,6 +20,27 @@ const SIN_TAIL: [f64; 8] = [
     -0.00019841269841209088,
     0.008333333333333194,
     -0.16666666666666666,
+];
+
+/// The same for `r` up to π/4.
+const SIN_TAIL_NEAR: [f64; 6] = [
+    1.5895904899045328e-10,
+    -2.505074231049274e-08,
+    2.7557313587634704e-06,
+    -0.00019841269829495533,
+    0.008333333333322005,
+    -0.1666666666666663,
+];
+
+/// `(cos(r) - 1) / r²` in `r²` for `r` up to π/4, highest power first.
+const COS_TAIL_NEAR: [f64; 7] = [
+    -1.1353044662639077e-11,
+    2.087557737786288e-09,
+    -2.7557313080158756e-07,
+    2.480158728395242e-05,
+    -0.0013888888888861726,
+    0.04166666666666647,
+    -0.5,
 ];
 
 /// `(tan(r) - r) / r³` in `r²` for `r` up to π/4, highest power first.
@@ -100,6 +121,39 @@ pub fn cos<K: Double>(k: &mut K, x: K::F) -> K::F {
         let Turns { r, n } = turns::half_turns(k, a, 0.5);
         sin_of_parts(k, r, n)
     })
+}
+
+/// `sin(r + n·π/2)` and `cos(r + n·π/2)` for whole `n`.
+fn sin_cos_of_parts<K: Double>(k: &mut K, r: K::F, n: K::I) -> [K::F; 2] {
+    let one = k.f(1.0);
+    let sine = odd(k, r, &SIN_TAIL_NEAR);
+    let square = k.mul(r, r);
+    let tail = polynomial(k, square, &COS_TAIL_NEAR);
+    let cosine = k.fma(square, tail, one);
+    let (lowest, none) = (k.i(1), k.i(0));
+    let parity = k.i_and(n, lowest);
+    let even = k.i_eq(parity, none);
+    let [sine, cosine] = [k.select(even, sine, cosine), k.select(even, cosine, sine)];
+    // The sine is negative in the third and fourth quarter of a turn, the cosine in the second and third.
+    let next = k.i_add(n, lowest);
+    let (sine_sign, cosine_sign) = (k.i_shl(n, 62), k.i_shl(next, 62));
+    [k.flip_sign(sine, sine_sign), k.flip_sign(cosine, cosine_sign)]
+}
+
+/// The sine and the cosine of one number: one reduction serves both.
+pub fn sin_cos<K: Double>(k: &mut K, x: K::F) -> [K::F; 2] {
+    let (inverse, large) = (k.f(FRAC_2_PI), k.f(LARGE));
+    let a = k.abs(x);
+    let (n, bits) = k.nearest(a, inverse);
+    let r = reduce(k, a, n, 0.5);
+    let common = sin_cos_of_parts(k, r, bits);
+    let is_large = k.le(large, a);
+    let [sine, cosine] = k.if_any_pair(is_large, common, |k| {
+        let Turns { r, n } = turns::quarter_turns(k, a);
+        sin_cos_of_parts(k, r, n)
+    });
+    let sign = k.bits(x);
+    [k.flip_sign(sine, sign), cosine]
 }
 
 /// `tan(r + n·π/2)` for whole `n`: of odd `n` it is `-1 / tan(r)`.
