@@ -25,6 +25,7 @@
 //! Read `opcode.rs` first, then `lower.rs` (kernel to op codes), `wgsl.rs` (op codes to text) and `gpu.rs` (text to results).
 
 pub mod cache;
+mod capability;
 mod chain;
 mod count;
 pub mod device;
@@ -56,6 +57,7 @@ pub mod wgsl;
 mod wide;
 mod word;
 
+pub use capability::{Capabilities, Floats, Fused};
 pub use count::Counts;
 pub use device::{Adapter, Device, Language, Options, Selection, adapters};
 pub use executable::{Executable, machine, machine_for};
@@ -63,6 +65,6 @@ pub use gpu::Gpu;
 pub use held::Held;
 pub use instance::Instance;
 pub use measure::{DeviceRates, machine_of, measure};
-pub use opcode::{Binding, Capabilities, Floats, Fused, Listing, OpCode};
+pub use opcode::{Binding, Listing, OpCode};
 pub use pipelines::Keep;
 pub use run::{Again, Pace};
