@@ -9,7 +9,7 @@
 //! stay in the host's memory, where they are shared with the graph that they came from.
 
 use crate::device::{Device, Handles, failed, lock};
-use crate::lower::LACKED;
+use crate::dtype::lacked;
 use crate::opcode::{Binding, Capabilities, Listing};
 use crate::pipelines::Pipelines;
 use lawson_graph::{Code, Error, HostTensor, Result};
@@ -26,7 +26,7 @@ pub fn machine() -> Machine {
         spread: Spread::Grid,
         lanes: 16 << 10,
         lane_bytes: 4,
-        lacks: LACKED,
+        lacks: lacked(),
         l1: 48 << 10,
         l2: 32 << 20,
         l3: 48 << 20,

@@ -29,6 +29,7 @@ mod capability;
 mod chain;
 mod count;
 pub mod device;
+mod dtype;
 mod executable;
 pub mod gpu;
 mod held;

@@ -10,8 +10,7 @@ use trial::Trial;
 
 /// What shaders do not compute with at all, and integers of 64 bits, which they do not divide.
 fn is_the_hosts(dtype: DType) -> bool {
-    let tiny = dtype.bits() < 8 || dtype.bits() == 8 && dtype.is_float();
-    dtype != DType::Bool && (tiny || dtype.bits() == 64)
+    lawson::wgpu::machine().lacks.contains(&dtype) || matches!(dtype, DType::I64 | DType::U64)
 }
 
 #[test]
