@@ -35,7 +35,9 @@ fn check_sizes(text: &str, sizes: &[&[(&str, i64)]]) -> Program {
         let bindings = complete_bindings(&mut rng, &graph, &known, 6).unwrap();
         for elements in [Elements::Tame, Elements::Wild] {
             let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
-            let oracle = interp::run_bounded(&graph, &inputs, &interp::Options::default()).unwrap();
+            let flushes = device().capabilities().unwrap().flushes;
+            let options = interp::Options { flushes, ..interp::Options::default() };
+            let oracle = interp::run_bounded(&graph, &inputs, &options).unwrap();
             let results = session.run_values(&inputs).unwrap_or_else(|e| panic!("{e}"));
             for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
                 let found = interp::compare(expected, actual, 4.0);
