@@ -15,7 +15,9 @@ use crate::pipelines::Pipelines;
 use lawson_graph::{Code, Error, HostTensor, Result};
 use lawson_kernel::machine::{Chains, Machine, Rates, Spread};
 use lawson_kernel::pack::Packing;
+use lawson_kernel::plan::hosted::HostKernels;
 use lawson_kernel::{Action, Mode, Place, Plan, Slot, Step};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -65,6 +67,10 @@ pub struct Executable {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     constants: Vec<(Slot, HostTensor, Packing)>,
+    /// The constants that steps of the host read, by slot, as they read them.
+    pub(crate) host_constants: HashMap<Slot, Vec<u8>>,
+    /// The kernels that run on the processor.
+    pub(crate) host: Option<Arc<dyn HostKernels>>,
     loaded: Mutex<Option<Arc<Loaded>>>,
 }
 
@@ -101,31 +107,65 @@ fn launches(plan: &Plan) -> Vec<(usize, Binding)> {
     found
 }
 
+/// The listings of a plan.
+struct Listed {
+    known: HashMap<(usize, Binding), Listing>,
+    /// In the order of their first launches.
+    order: Vec<(usize, Binding)>,
+}
+
+/// Lists the kernels that are launched, in each way in which they are given buffers; those that have no op codes are left to the evaluator.
+fn list(plan: &mut Plan, capabilities: &Capabilities) -> Listed {
+    let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();
+    let mut order = Vec::new();
+    for key in launches(plan) {
+        if known.contains_key(&key) {
+            continue;
+        }
+        let listing = Listing::bound(&plan.kernels[key.0], capabilities, &key.1).and_then(|listing| {
+            // What fits for no run is known now if no run decides on sizes.
+            let fixed = listing.parameters.is_empty() && listing.bases.is_empty();
+            if fixed { listing.bind(&[]).map(|_| listing) } else { Ok(listing) }
+        });
+        match listing {
+            Ok(listing) => {
+                known.insert(key.clone(), listing);
+                order.push(key);
+            }
+            Err(why) => plan.evaluate(key.0, &why),
+        }
+    }
+    Listed { known, order }
+}
+
+/// Leaves the kernels that have no op codes for such a device to the evaluator, as running the plan does; the driver may refuse more.
+pub fn leave_to_evaluator(plan: &mut Plan, capabilities: &Capabilities) {
+    list(plan, capabilities);
+}
+
 impl Executable {
-    /// Makes shaders of every kernel of a plan. The graph has so many inputs and outputs.
-    pub fn new(mut plan: Plan, inputs: usize, outputs: usize, device: &Device) -> Result<Executable> {
+    /// Makes shaders of every kernel of a plan. The graph has so many inputs and outputs. What is placed on the processor is left to the evaluator.
+    pub fn new(plan: Plan, inputs: usize, outputs: usize, device: &Device) -> Result<Executable> {
+        Executable::beside(plan, inputs, outputs, device, None)
+    }
+
+    /// As [`Executable::new`]; what is placed on the processor are these kernels.
+    pub fn beside(
+        mut plan: Plan,
+        inputs: usize,
+        outputs: usize,
+        device: &Device,
+        host: Option<Arc<dyn HostKernels>>,
+    ) -> Result<Executable> {
         plan.check_runnable()?;
+        if host.is_none() {
+            let why =
+                Error::new(Code::NotEmitted, "it is placed on the processor, for which there is no code");
+            plan.called().into_iter().for_each(|k| plan.evaluate(k, &why));
+        }
         let handles = device.handles()?;
         let capabilities = handles.capabilities();
-        let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();
-        let mut order = Vec::new();
-        for key in launches(&plan) {
-            if known.contains_key(&key) {
-                continue;
-            }
-            let listing = Listing::bound(&plan.kernels[key.0], &capabilities, &key.1).and_then(|listing| {
-                // What fits for no run is known now if no run decides on sizes.
-                let fixed = listing.parameters.is_empty() && listing.bases.is_empty();
-                if fixed { listing.bind(&[]).map(|_| listing) } else { Ok(listing) }
-            });
-            match listing {
-                Ok(listing) => {
-                    known.insert(key.clone(), listing);
-                    order.push(key);
-                }
-                Err(why) => plan.evaluate(key.0, &why),
-            }
-        }
+        let Listed { mut known, order } = list(&mut plan, &capabilities);
         // The driver has the last word: what it refuses is the host's too.
         let listings: Vec<&Listing> = order.iter().map(|key| &known[key]).collect();
         // They stay until all is loaded: a device may keep only those that somebody uses.
@@ -146,9 +186,26 @@ impl Executable {
             }
         }
         plan.add_transfers()?;
-        let constants = plan.take_constants()?;
+        let of_host = plan.constants_of_host();
+        let (hosted, constants): (Vec<_>, Vec<_>) =
+            plan.take_constants()?.into_iter().partition(|(slot, ..)| of_host.contains(slot));
+        let mut host_constants = HashMap::new();
+        for (slot, tensor, packing) in &hosted {
+            host_constants.insert(*slot, packed(tensor, packing)?.into_owned());
+        }
         let (device, loaded) = (device.clone(), Mutex::new(None));
-        let executable = Executable { device, plan, shaders, numbers, inputs, outputs, constants, loaded };
+        let executable = Executable {
+            device,
+            plan,
+            shaders,
+            numbers,
+            inputs,
+            outputs,
+            constants,
+            host_constants,
+            host,
+            loaded,
+        };
         executable.loaded()?;
         drop(used);
         Ok(executable)
@@ -199,16 +256,7 @@ impl Executable {
         let buffer = buffer(handles, name, packing.bytes(), Use::Mapped)?;
         let lost =
             |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
-        let packed;
-        let bytes: &[u8] = match packing.is_identity() {
-            true => tensor.bytes(),
-            false => {
-                let mut bytes = vec![0; packing.bytes()];
-                packing.pack(0..packing.pieces(), tensor.bytes(), &mut bytes)?;
-                packed = bytes;
-                &packed
-            }
-        };
+        let bytes = packed(tensor, packing)?;
         handles.counters.uploaded(bytes.len());
         if !bytes.is_empty() {
             let whole = bytes.len() / 4 * 4;
@@ -223,6 +271,16 @@ impl Executable {
         buffer.unmap();
         Ok(buffer)
     }
+}
+
+/// The bytes of a constant as kernels read them.
+fn packed<'t>(tensor: &'t HostTensor, packing: &Packing) -> Result<Cow<'t, [u8]>> {
+    if packing.is_identity() {
+        return Ok(Cow::Borrowed(tensor.bytes()));
+    }
+    let mut bytes = vec![0; packing.bytes()];
+    packing.pack(0..packing.pieces(), tensor.bytes(), &mut bytes)?;
+    Ok(Cow::Owned(bytes))
 }
 
 /// What a buffer is for.

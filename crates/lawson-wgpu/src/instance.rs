@@ -9,8 +9,8 @@ use crate::executable::{Executable, Loaded, Use, binding, buffer};
 use crate::ready::{Launching, Parameters};
 use crate::record::Commands;
 use lawson_graph::{Bindings, Error, Result, Symbol, Value};
-use lawson_kernel::plan::hosted::{HostState, Hosted};
-use lawson_kernel::{Action, Again, Order, Place, Plan, Region, Slot, Step, ValuePort};
+use lawson_kernel::plan::hosted::{HostCall, HostState, Hosted};
+use lawson_kernel::{Action, Again, Mode, Order, Place, Plan, Region, Slot, Step, ValuePort};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub(crate) enum Item {
     /// A launch, by its number.
     Launch(usize),
     Host(Box<Hosted>),
+    /// A kernel of the processor, by its number among the calls.
+    Call(usize),
     /// Bytes of a buffer of the device go to one of the host, or the other way.
     Download {
         from: Piece,
@@ -38,6 +40,14 @@ pub(crate) enum Item {
     },
     Loop(Box<Looping>),
     Branch(Box<Branching>),
+}
+
+/// A kernel of the processor, with the buffers of the host that it reads and writes.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) call: Box<dyn HostCall>,
+    pub(crate) reads: Vec<Slot>,
+    pub(crate) writes: Vec<Slot>,
 }
 
 /// Bytes of a buffer.
@@ -106,6 +116,7 @@ pub struct Instance {
     pub(crate) bindings: Bindings,
     pub(crate) items: Vec<Item>,
     pub(crate) launches: Vec<Launching>,
+    pub(crate) calls: Vec<Calling>,
     /// The buffers of the device that spots speak of.
     pub(crate) buffers: Vec<wgpu::Buffer>,
     /// The first of them that the plan's own values are in, one past the last.
@@ -212,6 +223,8 @@ impl<'e> Filling<'e> {
                 Place::Input(port) => own(&mut inputs[*port], Use::Upload)?,
                 Place::Output(port) => own(&mut outputs[*port], Use::Download)?,
                 Place::Arena => Spot { buffer: apart.homes[n].unwrap_or(0) as u32, offset: 0 },
+                // What the host reads lies in its memory.
+                Place::Constant { .. } if executable.host_constants.contains_key(&slot) => Spot::default(),
                 Place::Constant { .. } => {
                     let constant = loaded.constants.get(&slot).cloned();
                     buffers.push(constant.ok_or_else(|| Error::internal("a constant is nowhere"))?);
@@ -241,6 +254,7 @@ impl<'e> Filling<'e> {
             bindings: bindings.clone(),
             items: Vec::new(),
             launches: Vec::new(),
+            calls: Vec::new(),
             buffers,
             homes,
             first: spots.clone(),
@@ -309,6 +323,7 @@ impl<'e> Filling<'e> {
     fn item(&mut self, step: &Step) -> Result<Option<Item>> {
         Ok(Some(match &step.action {
             Action::Launch { kernel } => return self.launch(step, *kernel),
+            Action::Call { kernel } => self.call(step, *kernel)?,
             Action::Evaluate { .. } | Action::Interpret(_) => {
                 let hosted = self.plan.hosted(step, &self.bytes, &self.instance.bindings)?;
                 Item::Host(Box::new(
@@ -356,6 +371,18 @@ impl<'e> Filling<'e> {
             }
             Action::Declared { .. } => return Err(Error::internal("a step that only declares is run")),
         }))
+    }
+
+    fn call(&mut self, step: &Step, kernel: usize) -> Result<Item> {
+        let host = self.instance.executable.host.as_ref();
+        let host = host.ok_or_else(|| Error::internal("a call where there is no code for the processor"))?;
+        let call = host.prepare(kernel, &self.instance.bindings)?;
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (region, mode) in self.plan.modes(step) {
+            if mode == Mode::Read { &mut reads } else { &mut writes }.push(region.slot);
+        }
+        self.instance.calls.push(Calling { call, reads, writes });
+        Ok(Item::Call(self.instance.calls.len() - 1))
     }
 
     fn launch(&mut self, step: &Step, kernel: usize) -> Result<Option<Item>> {
@@ -410,7 +437,7 @@ impl Instance {
                 Item::Launch(n) => {
                     self.ready(*n)?;
                 }
-                Item::Host(_) | Item::Download { .. } | Item::Upload { .. } => {}
+                Item::Host(_) | Item::Call(_) | Item::Download { .. } | Item::Upload { .. } => {}
                 Item::Branch(b) => {
                     let before = self.spots.clone();
                     self.prepare_all(&b.then, left)?;

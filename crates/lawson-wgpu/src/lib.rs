@@ -61,7 +61,7 @@ mod word;
 pub use capability::{Capabilities, Floats, Fused};
 pub use count::Counts;
 pub use device::{Adapter, Device, Language, Options, Selection, adapters};
-pub use executable::{Executable, machine, machine_for};
+pub use executable::{Executable, leave_to_evaluator, machine, machine_for};
 pub use gpu::Gpu;
 pub use held::Held;
 pub use instance::Instance;

@@ -5,7 +5,7 @@ use crate::opcode::*;
 
 impl Dialect<'_> {
     /// A word as an operand of `*`, `/` and the like.
-    fn factor(&mut self, word: &Word) -> String {
+    pub(super) fn factor(&mut self, word: &Word) -> String {
         let text = self.word(word);
         match word {
             Word::Div(_, d, _) | Word::Mod(_, d, _) if power_of_two(d).is_some() => text,

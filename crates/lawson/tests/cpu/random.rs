@@ -55,7 +55,7 @@ fn no_graph_is_refused_with_operators_apart() {
 
 #[test]
 fn the_portable_evaluator_runs_every_kernel() {
-    let Operators { machine_code, evaluator, interpreter } =
+    let Operators { machine_code, evaluator, interpreter, .. } =
         check(Isa::Portable, Fusion::Predicted, 120, &[2]);
     assert!(machine_code == 0 && evaluator > 100 && interpreter > 100);
 }

@@ -5,6 +5,7 @@
 
 mod eager;
 mod pace;
+mod places;
 mod random;
 mod runs;
 
