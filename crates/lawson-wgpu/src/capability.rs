@@ -15,7 +15,7 @@ pub struct Capabilities {
     pub max_workgroups: u32,
     /// How many bytes of private arrays a member may have; larger scratch lies in memory.
     pub private_bytes: u32,
-    /// How many bytes one buffer may have.
+    /// How many bytes of one buffer a shader may see at once; it sees larger ones in several [windows](Self::window).
     pub max_buffer_bytes: u64,
     /// How many buffers a shader may see.
     pub max_buffers: u32,
@@ -31,6 +31,24 @@ pub struct Capabilities {
     pub probed: [u32; 2],
     /// After how many iterations of loops a member of a launch just goes on, where a driver does that.
     pub max_iterations: Option<u32>,
+}
+
+/// Windows of buffers begin at multiples of this, which no device asks more than.
+const WINDOW_STEP: u64 = 256;
+
+impl Capabilities {
+    /// How many bytes of a buffer one binding shows, where a buffer needs several.
+    pub fn window(&self) -> u64 {
+        (self.max_buffer_bytes / WINDOW_STEP * WINDOW_STEP).max(WINDOW_STEP)
+    }
+
+    /// In how many windows a shader sees a buffer of so many bytes.
+    pub fn windows(&self, bytes: u64) -> u32 {
+        match bytes <= self.max_buffer_bytes {
+            true => 1,
+            false => u32::try_from(bytes.div_ceil(self.window())).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// What the compiler of a device does to arithmetic of floats.

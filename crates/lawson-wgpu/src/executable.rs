@@ -16,7 +16,7 @@ use lawson_graph::{Code, Error, HostTensor, Result};
 use lawson_kernel::machine::{Chains, Machine, Rates, Spread};
 use lawson_kernel::pack::Packing;
 use lawson_kernel::plan::hosted::HostKernels;
-use lawson_kernel::{Action, Mode, Place, Plan, Slot, Step};
+use lawson_kernel::{Action, Plan, Slot};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -81,27 +81,24 @@ pub(crate) struct Loaded {
     /// By the numbers of shaders.
     pub(crate) pipelines: Vec<Arc<Pipelines>>,
     pub(crate) constants: HashMap<Slot, wgpu::Buffer>,
+    /// Shaders for sizes that made buffers larger than a shader sees at once, made when they were first needed.
+    windowed: Mutex<HashMap<(usize, Binding), Arc<Windowed>>>,
 }
 
-/// How a launch gives buffers to its kernel.
-pub(crate) fn binding(plan: &Plan, step: &Step) -> Binding {
-    let modes = plan.modes(step);
-    let is_row = |slot: Slot| matches!(plan.buffer(slot).place, Place::Row { .. });
-    let based = step.buffers.iter().map(|r| r.part.is_some() || is_row(r.slot)).collect();
-    let written: Vec<usize> = (0..modes.len()).filter(|n| modes[*n].1 != Mode::Read).collect();
-    let shared = modes.iter().map(|(region, mode)| {
-        let same = |n: &&usize| plan.root(step.buffers[**n].slot) == plan.root(region.slot);
-        if *mode == Mode::Read { written.iter().find(same).copied() } else { None }
-    });
-    Binding { based, shared: shared.collect() }
+/// A kernel that sees buffers in windows.
+#[derive(Debug)]
+pub(crate) struct Windowed {
+    pub(crate) listing: Listing,
+    pub(crate) pipelines: Arc<Pipelines>,
 }
 
 /// The launches of a plan, with how each gives buffers to its kernel.
-fn launches(plan: &Plan) -> Vec<(usize, Binding)> {
+fn launches(plan: &Plan, capabilities: &Capabilities) -> Vec<(usize, Binding)> {
+    let constant = |slot: Slot| plan.buffer(slot).bytes.as_const().and_then(|b| usize::try_from(b).ok());
     let mut found = Vec::new();
     plan.visit(&mut |step, _| {
         if let Action::Launch { kernel } = step.action {
-            found.push((kernel, binding(plan, step)));
+            found.push((kernel, Binding::of_launch(plan, step, capabilities, constant)));
         }
     });
     found
@@ -118,7 +115,7 @@ struct Listed {
 fn list(plan: &mut Plan, capabilities: &Capabilities) -> Listed {
     let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();
     let mut order = Vec::new();
-    for key in launches(plan) {
+    for key in launches(plan, capabilities) {
         if known.contains_key(&key) {
             continue;
         }
@@ -179,7 +176,7 @@ impl Executable {
         }
         let mut shaders = Vec::new();
         let mut numbers = HashMap::new();
-        for key in launches(&plan) {
+        for key in launches(&plan, &capabilities) {
             if let Some(listing) = known.remove(&key) {
                 numbers.insert(key, shaders.len());
                 shaders.push(listing);
@@ -239,8 +236,23 @@ impl Executable {
         for (slot, tensor, packing) in &self.constants {
             constants.insert(*slot, self.constant(&handles, *slot, tensor, packing)?);
         }
-        let made = Arc::new(Loaded { handles, pipelines, constants });
+        let made = Arc::new(Loaded { handles, pipelines, constants, windowed: Mutex::default() });
         *loaded = Some(made.clone());
+        Ok(made)
+    }
+
+    /// A kernel for sizes that make it see buffers in windows.
+    pub(crate) fn windowed(&self, loaded: &Loaded, key: &(usize, Binding)) -> Result<Arc<Windowed>> {
+        if key.1.windows.is_empty() {
+            return Err(Error::internal("a kernel without a shader is launched"));
+        }
+        if let Some(known) = lock(&loaded.windowed).get(key) {
+            return Ok(known.clone());
+        }
+        let listing = Listing::bound(&self.plan.kernels[key.0], &loaded.handles.capabilities(), &key.1)?;
+        let pipelines = loaded.handles.pipelines(&listing)?;
+        let made = Arc::new(Windowed { listing, pipelines });
+        lock(&loaded.windowed).insert(key.clone(), made.clone());
         Ok(made)
     }
 
@@ -307,12 +319,8 @@ pub(crate) fn padded(bytes: usize) -> u64 {
 pub(crate) fn buffer(handles: &Handles, name: &str, bytes: usize, what: Use) -> Result<wgpu::Buffer> {
     use wgpu::BufferUsages as Usage;
     let size = padded(bytes);
-    let limit = match what {
-        Use::Storage | Use::Mapped => {
-            handles.limits.max_buffer_size.min(handles.limits.max_storage_buffer_binding_size)
-        }
-        Use::Upload | Use::Download | Use::Parameters => handles.limits.max_buffer_size,
-    };
+    // Shaders see larger ones than they may at once in windows.
+    let limit = handles.limits.max_buffer_size;
     if size > limit {
         let message = format!(
             "`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}",

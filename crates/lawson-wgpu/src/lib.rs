@@ -24,6 +24,7 @@
 //!
 //! Read `opcode.rs` first, then `lower.rs` (kernel to op codes), `wgsl.rs` (op codes to text) and `gpu.rs` (text to results).
 
+mod binding;
 pub mod cache;
 mod capability;
 mod chain;
@@ -58,6 +59,7 @@ pub mod wgsl;
 mod wide;
 mod word;
 
+pub use binding::Binding;
 pub use capability::{Capabilities, Floats, Fused};
 pub use count::Counts;
 pub use device::{Adapter, Device, Language, Options, Selection, adapters};
@@ -66,6 +68,6 @@ pub use gpu::Gpu;
 pub use held::Held;
 pub use instance::Instance;
 pub use measure::{DeviceRates, machine_of, measure};
-pub use opcode::{Binding, Listing, OpCode};
+pub use opcode::{Listing, OpCode};
 pub use pipelines::Keep;
 pub use run::{Again, Pace};

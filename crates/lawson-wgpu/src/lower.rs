@@ -206,7 +206,7 @@ fn declare(
     strategy: &Strategy,
     codes: &mut Vec<OpCode>,
 ) -> Result<Dim> {
-    let mut binding = 0;
+    let mut binding = 0u32;
     let arguments: Vec<BufferId> = kernel.arguments().collect();
     let mut aliases = Vec::new();
     // One word is the member's number.
@@ -281,7 +281,9 @@ fn declare(
             aliases.push(OpCode::Alias { memory, of: MemoryId(of.0) });
             continue;
         }
-        binding += 1;
+        let windows = argument.and_then(|n| given.windows.get(n).copied()).unwrap_or(1).max(1);
+        let first = binding + 1;
+        binding = binding.saturating_add(windows);
         let element = match (narrow_of(buffer.dtype), ty) {
             (Some(narrow), _) => Element::Narrow(narrow),
             (None, Ty::Bool) => Element::Byte,
@@ -289,12 +291,18 @@ fn declare(
             (None, Ty::F32 | Ty::I32 | Ty::U32) => Element::Word(ty),
             (None, Ty::I64 | Ty::U64) => Element::Wide(ty),
         };
-        codes.push(OpCode::Buffer { memory, name, binding, element, access });
+        codes.push(OpCode::Buffer { memory, name, binding: first, element, access, windows });
     }
     codes.extend(aliases);
-    let seen = binding + u32::from(!spilled.is(0));
+    let seen = binding.saturating_add(u32::from(!spilled.is(0)));
     if seen > capabilities.max_buffers {
         let most = capabilities.max_buffers;
+        if given.windows.iter().any(|n| *n > 1) {
+            let window = capabilities.window();
+            let message =
+                format!("its buffers are {seen} windows of at most {window} bytes, a shader sees {most}");
+            return Err(refused(kernel, message).help("split the tensors, or run this part on the processor"));
+        }
         return Err(refused(kernel, format!("it has {seen} buffers, a shader sees {most}"))
             .help("fewer operators in one kernel have fewer buffers"));
     }

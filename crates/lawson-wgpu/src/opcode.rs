@@ -4,6 +4,7 @@
 //! closed by entries of their own. Indices are [`Word`]s: integers of 32 bits that hold nothing that a launch changes, so that they
 //! are written where they stand. `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
 
+pub use crate::binding::Binding;
 pub use crate::capability::{Capabilities, Floats, Fused};
 use lawson_graph::Dim;
 use lawson_kernel::AxisId;
@@ -27,15 +28,6 @@ pub struct Listing {
     pub bases: Vec<MemoryId>,
     /// How many words of memory a member needs besides its registers; 0 if all its scratch is private.
     pub spilled: Dim,
-}
-
-/// How the buffers of a kernel that are not scratch are given to it, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Binding {
-    /// Which begin at an element that the host passes, rather than at the first one of what is bound; none if nothing is said.
-    pub based: Vec<bool>,
-    /// For one that is only read: the one that is written and lies in the same buffer of the device, of the same dtype.
-    pub shared: Vec<Option<usize>>,
 }
 
 /// One launch: as many iterations as its axes have together.
@@ -148,6 +140,8 @@ pub enum OpCode {
         element: Element,
         /// What is done with it.
         access: Access,
+        /// In how many windows it is seen: so many bindings from that one on.
+        windows: u32,
     },
     /// Memory that lies in the same buffer as another, which is written.
     Alias {

@@ -4,6 +4,7 @@
 //! made of the kernel's, with a letter and a number before them, so that none is a word of the language or there twice.
 
 mod apply;
+mod window;
 mod word;
 
 use crate::opcode::*;
@@ -11,6 +12,7 @@ use crate::prelude::pieces;
 use lawson_kernel::AxisId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use window::window;
 
 /// The shader of a listing.
 pub fn text(listing: &Listing) -> String {
@@ -41,8 +43,9 @@ pub fn text(listing: &Listing) -> String {
     }
     out += "}\n@group(0) @binding(0) var<uniform> parameters: Parameters;\n";
     if !listing.spilled.is(0) {
-        let buffers = listing.codes.iter().filter(|c| matches!(c, OpCode::Buffer { .. }));
-        let binding = buffers.count() + 1;
+        let windows =
+            listing.codes.iter().map(|c| if let OpCode::Buffer { windows, .. } = c { *windows } else { 0 });
+        let binding = windows.sum::<u32>() + 1;
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
     }
@@ -128,6 +131,8 @@ struct Memory {
 #[derive(Clone)]
 enum Lies {
     Buffer(Element),
+    /// In several windows of a buffer.
+    Windows(Element),
     Private,
     /// In the member's part of the spill buffer.
     Spilled(Word),
@@ -174,8 +179,8 @@ impl Dialect<'_> {
             self.depth = self.depth.saturating_sub(1);
         }
         match code {
-            OpCode::Buffer { memory, name, binding, element, access } => {
-                self.buffer(*memory, name, *binding, *element, *access);
+            OpCode::Buffer { memory, name, binding, element, access, windows } => {
+                self.buffer(*memory, name, *binding, *element, *access, *windows);
             }
             OpCode::Alias { memory, of } => {
                 if let Some(Memory { name, ty, lies }) = self.memory.get(&of.0) {
@@ -255,8 +260,13 @@ impl Dialect<'_> {
                 }
             }
             OpCode::StoreQuad { memory, at, values: [a, b, c, d] } => {
-                let (place, ty) = (self.element(*memory, at), self.ty(*memory));
-                self.line(&format!("{place} = vec4<{ty}>({a}, {b}, {c}, {d});"));
+                let ty = self.ty(*memory);
+                let quad = format!("vec4<{ty}>({a}, {b}, {c}, {d})");
+                let line = match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
+                    Some((name, Lies::Windows(_))) => format!("put_{name}({}, {quad});", self.word(at)),
+                    _ => format!("{} = {quad};", self.element(*memory, at)),
+                };
+                self.line(&line);
             }
             OpCode::Axis { axis, value } => {
                 let (axis, value) = (self.axis(*axis), self.word(value));
@@ -301,7 +311,15 @@ impl Dialect<'_> {
         self.depth += usize::from(code.opens());
     }
 
-    fn buffer(&mut self, memory: MemoryId, name: &str, binding: u32, element: Element, access: Access) {
+    fn buffer(
+        &mut self,
+        memory: MemoryId,
+        name: &str,
+        binding: u32,
+        element: Element,
+        access: Access,
+        windows: u32,
+    ) {
         let name = identifier('b', memory.0, name);
         let mode = match access {
             Access::Read => "read",
@@ -313,19 +331,27 @@ impl Dialect<'_> {
             (Element::Byte | Element::Narrow(_), Access::Read) => (element.ty(), "u32".to_string()),
             (Element::Byte | Element::Narrow(_), Access::Write) => (element.ty(), "atomic<u32>".to_string()),
         };
-        self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
-        if let Some(bits) = element.bits() {
-            self.parts(&name, element, bits, access);
+        for n in 0..windows {
+            let (binding, name) = (binding + n, if windows > 1 { window(&name, n) } else { name.clone() });
+            self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
         }
-        self.memory.insert(memory.0, Memory { name, ty, lies: Lies::Buffer(element) });
+        if windows > 1 {
+            self.window_functions(&name, windows, element, access);
+        }
+        if let Some(bits) = element.bits() {
+            self.parts(&name, element, bits, access, windows > 1);
+        }
+        let lies = if windows > 1 { Lies::Windows(element) } else { Lies::Buffer(element) };
+        self.memory.insert(memory.0, Memory { name, ty, lies });
     }
 
     /// Functions that load and store elements which share words.
-    fn parts(&mut self, name: &str, element: Element, bits: u32, access: Access) {
+    fn parts(&mut self, name: &str, element: Element, bits: u32, access: Access, in_windows: bool) {
         // Elements of a word, as a power of two and a mask.
         let (power, mask) = if bits == 8 { (2, 3) } else { (1, 1) };
         let ty = spelled(element.ty());
         let word = match access {
+            _ if in_windows => format!("get_{name}(at >> {power}u)"),
             Access::Read => format!("{name}[at >> {power}u]"),
             Access::Write => format!("atomicLoad(&{name}[at >> {power}u])"),
         };
@@ -356,8 +382,13 @@ impl Dialect<'_> {
             let all = if bits == 8 { "0xffu" } else { "0xffffu" };
             self.line(&format!("fn store_{name}(at: i32, value: {ty}) {{"));
             self.line(&shift);
-            self.line(&format!("  atomicAnd(&{name}[at >> {power}u], ~({all} << shift));"));
-            self.line(&format!("  atomicOr(&{name}[at >> {power}u], ({store}) << shift);"));
+            if in_windows {
+                let (keep, bits) = (format!("~({all} << shift)"), format!("({store}) << shift"));
+                self.line(&format!("  change_{name}(at >> {power}u, {keep}, {bits});"));
+            } else {
+                self.line(&format!("  atomicAnd(&{name}[at >> {power}u], ~({all} << shift));"));
+                self.line(&format!("  atomicOr(&{name}[at >> {power}u], ({store}) << shift);"));
+            }
             self.line("}");
         }
     }
@@ -417,6 +448,7 @@ impl Dialect<'_> {
         identifier('a', axis.0, self.listing.axes.get(axis.0 as usize).map_or("", String::as_str))
     }
 
+    /// A cell of memory, as something to read; and to write, unless it lies in windows.
     fn element(&mut self, memory: MemoryId, at: &Word) -> String {
         let at = self.word(at);
         match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
@@ -424,6 +456,7 @@ impl Dialect<'_> {
                 let own = self.factor(&self.listing.word_of(&self.listing.spilled));
                 format!("spill[member * {own} + {} + {at}]", self.word(&from))
             }
+            Some((name, Lies::Windows(_))) => format!("get_{name}({at})"),
             Some((name, Lies::Buffer(_) | Lies::Private)) => format!("{name}[{at}]"),
             None => String::new(),
         }
@@ -432,7 +465,7 @@ impl Dialect<'_> {
     fn load(&mut self, memory: MemoryId, at: &Word) -> String {
         let place = self.element(memory, at);
         match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte | Element::Narrow(_)))) => {
+            Some((name, _, Lies::Buffer(e) | Lies::Windows(e))) if e.bits().is_some() => {
                 let name = name.clone();
                 format!("load_{name}({})", self.word(at))
             }
@@ -445,9 +478,13 @@ impl Dialect<'_> {
     fn store(&mut self, memory: MemoryId, at: &Word, value: ValueId) {
         let place = self.element(memory, at);
         let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte | Element::Narrow(_)))) => {
+            Some((name, _, Lies::Buffer(e) | Lies::Windows(e))) if e.bits().is_some() => {
                 let name = name.clone();
                 format!("store_{name}({}, {value});", self.word(at))
+            }
+            Some((name, _, Lies::Windows(_))) => {
+                let name = name.clone();
+                format!("put_{name}({}, {value});", self.word(at))
             }
             Some((_, Ty::Bool, Lies::Spilled(_) | Lies::Private)) => format!("{place} = u32({value});"),
             Some((_, _, Lies::Spilled(_))) => format!("{place} = bitcast<u32>({value});"),

@@ -150,6 +150,9 @@ pub struct OpcodesArgs {
     /// Bytes of memory that a workgroup shares.
     #[arg(long, value_name = "BYTES")]
     pub workgroup_memory: Option<u32>,
+    /// Bytes of a buffer that a shader sees at once: it sees larger ones in windows.
+    #[arg(long, value_name = "BYTES")]
+    pub buffer_bytes: Option<u64>,
     /// How many members exchange registers.
     #[arg(long, value_name = "COUNT")]
     pub subgroup: Option<u32>,

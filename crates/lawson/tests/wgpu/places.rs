@@ -1,10 +1,8 @@
 //! Values placed by hand on both targets of one plan: where operators run, which transfers there are, and that results are the oracle's.
 
-use super::device;
-use lawson::graph::random::{
-    Elements, GraphShape, Rng, complete_bindings, random_bindings, random_graph, random_inputs,
-};
-use lawson::graph::{Bindings, Def, Graph, Placement, Symbol, interp};
+use super::{agrees, device, parse};
+use lawson::graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
+use lawson::graph::{Def, Graph, Placement, interp};
 use lawson::kernel::{Action, Operators, Place, Plan};
 use lawson::{Code, CompileOptions, Fusion, Passes, Program, Target};
 
@@ -14,31 +12,15 @@ fn on_wgpu() -> CompileOptions {
 
 /// Compiles a graph in these ways, runs it twice for each of these sizes, and compares with the oracle. Gives the first program.
 fn check(text: &str, sizes: &[(&str, i64)]) -> Program {
-    let graph = Graph::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let graph = parse(text);
     let separate = CompileOptions { fusion: Fusion::Separate, ..on_wgpu() };
     let plain = CompileOptions { passes: Passes::None, ..on_wgpu() };
     let mut first = None;
     for options in [on_wgpu(), separate, plain] {
         let program = Program::compile(graph.clone(), &options).unwrap_or_else(|e| panic!("{e}"));
-        let mut session = program.session();
         for seed in 0..3 {
-            let mut known = Bindings::new();
-            for (name, size) in sizes {
-                known.define(Symbol::new(name), *size + seed, "the test");
-            }
-            let mut rng = Rng::new(seed as u64);
-            let bindings = complete_bindings(&mut rng, &graph, &known, 6).unwrap();
-            let inputs = random_inputs(&mut rng, &graph, &bindings, Elements::Tame).unwrap();
-            let oracle_options =
-                interp::Options { flushes: device().capabilities().unwrap().flushes, ..Default::default() };
-            let oracle = interp::run_bounded(&graph, &inputs, &oracle_options).unwrap();
-            for _ in 0..2 {
-                let results = session.run_values(&inputs).unwrap_or_else(|e| panic!("{e}"));
-                for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
-                    let found = interp::compare(expected, actual, 4.0);
-                    assert!(found.ok(), "{}: {found}\n{}", output.name, program.plan().unwrap());
-                }
-            }
+            let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, n)| (*name, n + seed)).collect();
+            agrees(&graph, &program, &sizes, seed as u64);
         }
         first.get_or_insert(program);
     }
