@@ -6,6 +6,8 @@
 
 use crate::capability::Capabilities;
 use crate::executable::padded;
+use crate::lower::refused;
+use lawson_graph::Result;
 use lawson_kernel::{BufferId, Kernel, Mode, Place, Plan, Region, Slot, Step};
 
 /// How the buffers of a kernel that are not scratch are given to it, in order.
@@ -29,6 +31,22 @@ impl Binding {
             capabilities.windows(bytes as u64)
         };
         Binding { windows: kernel.arguments().map(windows).collect(), ..Binding::default() }
+    }
+
+    /// Refuses a kernel that has more bindings than a shader of the device.
+    pub(crate) fn check(&self, kernel: &Kernel, bindings: u32, capabilities: &Capabilities) -> Result<()> {
+        let most = capabilities.max_buffers;
+        if bindings <= most {
+            return Ok(());
+        }
+        if self.windows.iter().all(|n| *n == 1) {
+            return Err(refused(kernel, format!("it has {bindings} buffers, a shader sees {most}"))
+                .help("fewer operators in one kernel have fewer buffers"));
+        }
+        let window = capabilities.window();
+        let message =
+            format!("its buffers are {bindings} windows of at most {window} bytes, a shader sees {most}");
+        Err(refused(kernel, message).help("split the tensors, or run this part on the processor"))
     }
 
     /// How a launch gives buffers to its kernel, on a device that can do this. A buffer of a size that is not known is seen whole.

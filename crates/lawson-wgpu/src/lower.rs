@@ -295,17 +295,7 @@ fn declare(
     }
     codes.extend(aliases);
     let seen = binding.saturating_add(u32::from(!spilled.is(0)));
-    if seen > capabilities.max_buffers {
-        let most = capabilities.max_buffers;
-        if given.windows.iter().any(|n| *n > 1) {
-            let window = capabilities.window();
-            let message =
-                format!("its buffers are {seen} windows of at most {window} bytes, a shader sees {most}");
-            return Err(refused(kernel, message).help("split the tensors, or run this part on the processor"));
-        }
-        return Err(refused(kernel, format!("it has {seen} buffers, a shader sees {most}"))
-            .help("fewer operators in one kernel have fewer buffers"));
-    }
+    given.check(kernel, seen, capabilities)?;
     Ok(spilled)
 }
 
