@@ -149,3 +149,17 @@ fn run_counts_operators_by_place() {
     let text = fine(&folder.run(&args[..args.len() - 1]));
     assert!(text.contains("1 operators as shaders, 1 "), "{text}");
 }
+
+#[test]
+fn opcodes_show_buffers_that_are_seen_in_windows() {
+    let folder = Folder::new();
+    folder.file("neg.law", "lawson 1 graph @f(%x: f32[1001]) -> (y: f32[1001]) { %y = neg %x return %y }");
+    let whole = fine(&folder.run(&["opcodes", "neg.law"]));
+    assert!(!whole.contains("windows") && whole.contains("@binding(2)"), "{whole}");
+    let text = fine(&folder.run(&["opcodes", "neg.law", "--buffer-bytes", "1100"]));
+    // Windows begin at multiples of 256 bytes: 4004 bytes are four of 1024.
+    assert!(text.matches("in 4 windows").count() == 2 && text.contains("@binding(8)"), "{text}");
+    assert!(text.contains("if (at < 256) {") && text.contains("[at - 768]"), "{text}");
+    let refused = fine(&folder.run(&["opcodes", "neg.law", "--buffer-bytes", "256"]));
+    assert!(refused.contains("32 windows of at most 256 bytes, a shader sees 8"), "{refused}");
+}
