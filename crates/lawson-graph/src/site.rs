@@ -151,7 +151,10 @@ impl Builder<'_> {
         let Some(site) = self.value(value).site() else { return Ok(()) };
         let added = self.added()[first..].iter().filter(|n| !matches!(n.op, Op::Constant(_)));
         let results: Vec<ValueId> = added.flat_map(|n| &n.outputs).copied().collect();
-        results.into_iter().try_for_each(|v| Ok(self.info_mut(v)?.put(site)))
+        for v in results {
+            self.info_mut(v)?.put(site);
+        }
+        Ok(())
     }
 }
 

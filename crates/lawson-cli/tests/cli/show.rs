@@ -135,14 +135,18 @@ fn show_prints_where_steps_run_and_what_is_moved() {
     assert!(kernels.contains("it is a shader") && kernels.contains("bytes of code"), "{kernels}");
     // The CPU target has one device.
     fails(&folder.run(&["show", "p.law", "--plan"]), 1, "E0843");
-    fails(&folder.run(&["run", "p.law", "--bind", "N=3"]), 1, "placed on `gpu`; the target has `cpu`");
+    fails(
+        &folder.run(&["run", "p.law", "-i", "random", "--bind", "N=3"]),
+        1,
+        "placed on `gpu`; the target has `cpu`",
+    );
 }
 
 #[test]
 fn run_counts_operators_by_place() {
     let folder = Folder::new();
     folder.file("p.law", PLACED);
-    let args = ["run", "p.law", "--bind", "N=3", "--target", "wgpu", "--json"];
+    let args = ["run", "p.law", "-i", "random", "--bind", "N=3", "--target", "wgpu", "--json"];
     let operators = &json(&folder.run(&args))["operators"];
     let sum = operators["on_cpu"].as_u64().unwrap() + operators["evaluator"].as_u64().unwrap();
     assert!(operators["machine_code"] == 1 && sum == 1, "{operators}");
