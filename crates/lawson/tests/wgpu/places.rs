@@ -288,7 +288,7 @@ fn placed_graph(seed: u64) -> Graph {
     let mut rng = Rng::new(seed);
     let mut parts = random_graph(&mut rng, &GraphShape::default()).unwrap().into_parts();
     for node in &parts.nodes {
-        let device = ["cpu", "gpu", ""][rng.below(3) as usize];
+        let device = ["cpu", "gpu", ""][rng.below(3)];
         if !device.is_empty() {
             for v in &node.outputs {
                 let placement = Placement { device: Some(device.to_string()), sharding: None };
