@@ -86,6 +86,7 @@ impl Graph {
                 Op::Composite(c) => {
                     let first = builder.added().len();
                     let results = c.decompose(&mut builder, &node.inputs)?;
+                    node.outputs.first().map_or(Ok(()), |v| builder.follow(*v, first))?;
                     Some(Replacement { nodes: first..builder.added().len(), results })
                 }
                 _ => None,

@@ -443,6 +443,8 @@ codes! {
         "The message says what the target lacks: a dtype, wider indices, memory for scratch. Run that kernel on another target, or change its schedule.";
     "E0842" Device "a device is missing or failed"
         "No adapter was found, or the driver refused what it was given. On Debian, `mesa-vulkan-drivers` is a driver that runs on any machine.";
+    "E0843" Misplaced "a value is placed on a device that the target does not have"
+        "`@device(\"cpu\")` and `@device(\"gpu\")` say where a value is computed. The CPU target has the processor alone; the wgpu target has it beside its device. All results of a node are in one place.";
     "E0851" PlanRace "two steps that nothing orders touch the same bytes"
         "Steps between two barriers run in any order, and at the same time. One of them may not write what another reads or writes. Put a barrier between them, or let them work on disjoint bytes. Atomic updates may meet each other. A race that is wanted stands in a region with a name: `unsafe \"name\" { … }`.";
     "E0852" PlanUnwritten "a step reads bytes that no step has written"

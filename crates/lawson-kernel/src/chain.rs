@@ -75,6 +75,9 @@ fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
         return None;
     }
     let [on_a, on_b] = [a, b].map(|e| kernel.axes_of(e));
+    if ![&on_a, &on_b].iter().all(|on| on.contains(&terms.axis)) {
+        return None;
+    }
     let splits = |left: &BTreeSet<AxisId>, right: &BTreeSet<AxisId>| {
         !left.contains(&columns.axis) && !right.contains(&rows.axis)
     };

@@ -13,7 +13,7 @@ use crate::group::{Group, Refused};
 use crate::host::{defined, extract, is_of_host};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
-use crate::machine::Machine;
+use crate::machine::{Machine, Machines};
 use crate::partition::{Fusion, Part, Partition, partition_within};
 use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Slot, Step, ValuePort};
 use crate::tree::Kernel;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// The plan of a graph. Composites that [`crate::partition::partition`] does not take are left to the interpreter.
 pub fn compile(graph: &Graph, machine: &Machine) -> Result<Plan> {
-    compile_watched(graph, machine, Fusion::Predicted, &mut |_| {})
+    compile_watched(graph, Machines::only(machine), Fusion::Predicted, &mut |_| {})
 }
 
 /// A part of the way from a graph to its plan.
@@ -39,18 +39,19 @@ pub enum Stage {
 }
 
 /// As [`compile`], with a choice of what is fused; `watch` is called when a stage has ended. Bodies of loops and branches count as
-/// scheduling. Where operators stay apart, composites are decomposed here, for passes forget which operator a node is part of.
+/// scheduling. Where operators stay apart, composites are decomposed here, for passes forget which operator a node is part of. Nodes run on
+/// the target, or on the processor beside it if there is one and they are placed there ([`Graph::sited`]).
 pub fn compile_watched(
     graph: &Graph,
-    machine: &Machine,
+    machines: Machines<'_>,
     fusion: Fusion,
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
     match fusion {
-        Fusion::Predicted => compile_in(graph, &orders(graph, machine), machine, watch),
+        Fusion::Predicted => compile_within(graph, &orders(graph, machines.target), machines, None, watch),
         Fusion::Separate => {
             let Decomposed { graph, part_of } = graph.decomposed()?;
-            compile_within(&graph, &orders(&graph, machine), machine, Some(&part_of), watch)
+            compile_within(&graph, &orders(&graph, machines.target), machines, Some(&part_of), watch)
         }
     }
 }
@@ -63,21 +64,21 @@ pub fn compile_in(
     machine: &Machine,
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
-    compile_within(graph, orders, machine, None, watch)
+    compile_within(graph, orders, Machines::only(machine), None, watch)
 }
 
 /// As [`compile_in`]; if the operator that each node is part of is given, nodes of different ones stay apart.
 fn compile_within(
     graph: &Graph,
     orders: &Orders,
-    machine: &Machine,
+    machines: Machines<'_>,
     part_of: Option<&[NodeId]>,
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
     let fusion = if part_of.is_some() { Fusion::Separate } else { Fusion::Predicted };
     let plan = Plan { name: graph.name().to_string(), facts: graph.facts().clone(), ..Plan::default() };
     let mut common = Common {
-        machine,
+        machines,
         fusion,
         plan,
         known: Vec::new(),
@@ -85,12 +86,12 @@ fn compile_within(
         reads_ordered: false,
     };
     let targets = (0..graph.outputs().len()).map(Target::Output).collect();
-    let Partition { parts, refused } = partition_within(graph, orders, machine, part_of);
+    let Partition { parts, refused } = partition_within(graph, orders, machines, part_of);
     watch(Stage::Partition);
     let steps = match block(graph, &mut common, Vec::new(), targets, parts, orders) {
         Ok((steps, _)) => steps,
         Err(_) if common.reads_ordered && common.ordered => {
-            return compile_within(graph, &Orders::default(), machine, part_of, watch);
+            return compile_within(graph, &Orders::default(), machines, part_of, watch);
         }
         Err(error) => return Err(error),
     };
@@ -105,16 +106,34 @@ fn compile_within(
 
 /// What the plans of a graph and of the bodies in it share.
 struct Common<'m> {
-    machine: &'m Machine,
+    machines: Machines<'m>,
     fusion: Fusion,
     /// Its steps are those of nobody yet.
     plan: Plan,
-    /// Kernels before they were scheduled, and which of their buffers are constants: equal ones are shared.
-    known: Vec<(Kernel, Vec<BufferId>, usize)>,
+    /// Kernels that were scheduled: equal ones are shared.
+    known: Vec<Known>,
     /// Whether values may lie in other orders than that of their types.
     ordered: bool,
     /// Whether one that does would have to be read by the interpreter.
     reads_ordered: bool,
+}
+
+/// A kernel that was scheduled.
+struct Known {
+    /// As it was before.
+    kernel: Kernel,
+    /// Which of its buffers are constants.
+    constants: Vec<BufferId>,
+    runner: Runner,
+    number: usize,
+}
+
+/// Who runs a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Runner {
+    Target,
+    /// The processor beside it.
+    Cpu,
 }
 
 /// Where an output of a graph goes.
@@ -167,10 +186,10 @@ fn body(
     inputs: Vec<Slot>,
     targets: Vec<Target>,
 ) -> Result<(Vec<Step>, Vec<Slot>)> {
-    let orders = if common.ordered { orders(graph, common.machine) } else { Orders::default() };
+    let orders = if common.ordered { orders(graph, common.machines.target) } else { Orders::default() };
     let alone: Vec<NodeId> = graph.node_ids().collect();
     let part_of = (common.fusion == Fusion::Separate).then_some(alone.as_slice());
-    let parts = partition_within(graph, &orders, common.machine, part_of).parts;
+    let parts = partition_within(graph, &orders, common.machines, part_of).parts;
     block(graph, common, inputs, targets, parts, &orders)
 }
 
@@ -221,7 +240,7 @@ impl Planner<'_, '_, '_> {
     fn part(&mut self, part: Part) -> Result<()> {
         let Part { group, operators, lowered } = part;
         let why = match lowered {
-            Ok(lowered) => match self.launch(lowered, operators) {
+            Ok(lowered) => match self.launch(lowered, operators, self.runner(&group)) {
                 Ok(()) => return Ok(()),
                 // No schedule of it is proven, nor are its plain loops.
                 Err(why) => why,
@@ -239,7 +258,16 @@ impl Planner<'_, '_, '_> {
         self.interpret(&group, operators, why)
     }
 
-    fn launch(&mut self, lowered: Lowered, operators: usize) -> Result<()> {
+    /// Who runs a group.
+    fn runner(&self, group: &Group) -> Runner {
+        let site = group.outputs.first().and_then(|v| match self.graph.value(*v).def {
+            Def::Node(n, _) => self.graph.site(n),
+            Def::Input(_) => None,
+        });
+        if self.common.machines.beside(site).is_some() { Runner::Cpu } else { Runner::Target }
+    }
+
+    fn launch(&mut self, lowered: Lowered, operators: usize, runner: Runner) -> Result<()> {
         let Lowered { kernel, inputs, outputs } = lowered;
         // Elements that share a byte stay where they are.
         let fills_bytes = |i: usize| kernel.buffers[i].dtype.bits().is_multiple_of(8);
@@ -247,7 +275,7 @@ impl Planner<'_, '_, '_> {
             .filter(|i| self.is_constant(inputs[*i]) && fills_bytes(*i))
             .map(|i| BufferId(i as u32))
             .collect();
-        let number = self.kernel(kernel, constants)?;
+        let number = self.kernel(kernel, constants, runner)?;
         let mut slots = Vec::new();
         for (i, v) in inputs.iter().enumerate() {
             let layout = self.common.plan.kernels[number].buffers[i].layout.clone();
@@ -256,33 +284,42 @@ impl Planner<'_, '_, '_> {
         for v in &outputs {
             slots.push(self.write(*v)?);
         }
-        self.push(Step::launch(number, slots).of(operators));
+        let action = match runner {
+            Runner::Target => Action::Launch { kernel: number },
+            Runner::Cpu => Action::Call { kernel: number },
+        };
+        self.push(Step::new(action, slots).of(operators));
         Ok(())
     }
 
     /// The number of a kernel some of whose buffers are constants, which is scheduled unless an equal one was.
-    fn kernel(&mut self, kernel: Kernel, constants: Vec<BufferId>) -> Result<usize> {
-        let equal = |(k, c, _): &&(Kernel, Vec<BufferId>, usize)| *c == constants && same(k, &kernel);
-        if let Some((_, _, number)) = self.common.known.iter().find(equal) {
-            return Ok(*number);
+    fn kernel(&mut self, kernel: Kernel, constants: Vec<BufferId>, runner: Runner) -> Result<usize> {
+        let equal = |k: &&Known| k.constants == constants && k.runner == runner && same(&k.kernel, &kernel);
+        if let Some(known) = self.common.known.iter().find(equal) {
+            return Ok(known.number);
         }
-        let number = self.add_kernel(&kernel, &Freedom { constants: constants.clone() })?;
-        self.common.known.push((kernel, constants, number));
+        let number = self.add_kernel(&kernel, &Freedom { constants: constants.clone() }, runner)?;
+        self.common.known.push(Known { kernel, constants, runner, number });
         Ok(number)
     }
 
     /// Adds a kernel with the schedule that is chosen for it. Machine code checks nothing when it runs, so that only what is
     /// proven is planned: a schedule that is beyond the proofs gives way to the plain loops, and the plan says so.
-    fn add_kernel(&mut self, kernel: &Kernel, freedom: &Freedom) -> Result<usize> {
+    fn add_kernel(&mut self, kernel: &Kernel, freedom: &Freedom, runner: Runner) -> Result<usize> {
         let mut scheduled = kernel.clone();
-        let chosen = choose(&mut scheduled, self.common.machine, freedom);
+        let machines = self.common.machines;
+        let machine = match runner {
+            Runner::Target => machines.target,
+            Runner::Cpu => machines.cpu.unwrap_or(machines.target),
+        };
+        let chosen = choose(&mut scheduled, machine, freedom);
         match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
             Ok(choice) => Ok(self.common.plan.add_kernel(scheduled, choice.schedule)),
             Err(why) => match verify(kernel) {
                 Ok(()) => Ok(self.common.plan.add_plain_kernel(kernel.clone(), why)),
                 // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
                 Err(unproven) => match kernel.with_checked_loads() {
-                    Some(checked) => self.add_kernel(&checked, freedom),
+                    Some(checked) => self.add_kernel(&checked, freedom, runner),
                     None => Err(unproven),
                 },
             },
@@ -459,7 +496,7 @@ impl Planner<'_, '_, '_> {
         let value = k.load(x, vec![i.into()]);
         k.body = vec![for_each(i, count, vec![store(y, vec![i.into()], value)])];
         let layout = k.buffers[0].layout.clone();
-        let number = self.kernel(k, Vec::new())?;
+        let number = self.kernel(k, Vec::new(), Runner::Target)?;
         let from = self.read(v, layout, number, 0)?;
         self.push(Step::launch(number, [from, to]));
         Ok(to)

@@ -80,6 +80,8 @@ pub enum Refused {
     Separate,
     /// One of them has a dtype that the target does not compute with, and would take the other along to the host.
     Foreign,
+    /// They run in different places, or a body has nodes in another place than its loop.
+    Places,
     /// A pattern was expected that is not there.
     Pattern {
         /// Which.
@@ -166,6 +168,7 @@ impl fmt::Display for Refused {
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Separate => write!(f, "they belong to operators that are compiled apart"),
             Refused::Foreign => write!(f, "one of them has a dtype that is left to the host"),
+            Refused::Places => write!(f, "they are placed on different devices"),
             Refused::Pattern { expected, found } => write!(f, "expected {expected}, found {found}"),
         }
     }

@@ -5,7 +5,7 @@
 //! [`Rates`] has what times are predicted from (`predict/`): measured where that was done, estimated elsewhere.
 
 use crate::tree::Kernel;
-use lawson_graph::DType;
+use lawson_graph::{DType, Site};
 
 /// How a machine spreads the iterations of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,27 @@ pub struct Chains {
     pub scratch: i64,
     /// How many buffers a kernel may have.
     pub buffers: usize,
+}
+
+/// The machines that a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Machines<'m> {
+    /// The target's.
+    pub target: &'m Machine,
+    /// The processor beside it, for what is placed there; none where the target is the processor, or nothing is.
+    pub cpu: Option<&'m Machine>,
+}
+
+impl<'m> Machines<'m> {
+    /// A target alone.
+    pub fn only(target: &'m Machine) -> Machines<'m> {
+        Machines { target, cpu: None }
+    }
+
+    /// The processor, if something at this site is its business and not the target's.
+    pub fn beside(&self, site: Option<Site>) -> Option<&'m Machine> {
+        self.cpu.filter(|_| site == Some(Site::Cpu))
+    }
 }
 
 /// What a core does alone, and a team of all of them together.

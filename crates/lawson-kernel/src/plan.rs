@@ -119,6 +119,8 @@ pub enum ValuePort {
 pub struct Operators {
     /// In kernels that the target emits code for.
     pub machine_code: usize,
+    /// In kernels that the processor beside the target runs as machine code, because they are placed there.
+    pub on_cpu: usize,
     /// In kernels that the portable evaluator runs.
     pub evaluator: usize,
     /// One by one, by the reference interpreter.
@@ -201,7 +203,7 @@ impl Plan {
         fn walk(steps: &mut [Step], kernel: usize, why: &Error) {
             for step in steps {
                 match &mut step.action {
-                    Action::Launch { kernel: k } if *k == kernel => {
+                    Action::Launch { kernel: k } | Action::Call { kernel: k } if *k == kernel => {
                         step.action = Action::Evaluate { kernel, why: why.clone() };
                     }
                     action => action.blocks_mut().into_iter().for_each(|b| walk(b, kernel, why)),
@@ -209,6 +211,17 @@ impl Plan {
             }
         }
         walk(&mut self.steps, kernel, why);
+    }
+
+    /// The kernels that the processor beside the target runs, ascending.
+    pub fn called(&self) -> Vec<usize> {
+        let mut found = std::collections::BTreeSet::new();
+        self.visit(&mut |step, _| {
+            if let Action::Call { kernel } = step.action {
+                found.insert(kernel);
+            }
+        });
+        found.into_iter().collect()
     }
 
     /// Calls `visit` with every step and how deep it stands, each before what it holds.
@@ -244,6 +257,7 @@ impl Plan {
         let mut count = Operators::default();
         self.visit(&mut |step, _| match step.action {
             Action::Launch { .. } => count.machine_code += step.operators,
+            Action::Call { .. } => count.on_cpu += step.operators,
             Action::Evaluate { .. } => count.evaluator += step.operators,
             Action::Interpret(_) => count.interpreter += step.operators,
             Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } | Action::Transfer => {}

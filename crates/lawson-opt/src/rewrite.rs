@@ -173,6 +173,7 @@ impl Rewriter<'_> {
             let mark = self.builder.added().len();
             let Some(results) = apply(self, &node)? else { continue };
             self.fuel -= 1;
+            node.outputs.first().map_or(Ok(()), |v| self.builder.follow(*v, mark))?;
             for (old, new) in node.outputs.iter().zip(results) {
                 let new = self.resolve(new);
                 if *old != new {

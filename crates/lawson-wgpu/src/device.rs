@@ -43,6 +43,8 @@ pub struct Options {
     pub language: Language,
     /// For how long pipelines stay in memory.
     pub pipelines: Keep,
+    /// The most bytes of a buffer that a shader may see at once, if fewer than the adapter allows.
+    pub binding: Option<u64>,
 }
 
 /// In which language a device gets shaders.
@@ -338,7 +340,11 @@ impl Device {
                 found(&instance).into_iter().find(fits).ok_or_else(missing)?
             }
         };
-        let (limits, about) = (adapter.limits(), Adapter::of(&adapter));
+        let (mut limits, mut about) = (adapter.limits(), Adapter::of(&adapter));
+        if let Some(bytes) = self.0.options.binding {
+            limits.max_storage_buffer_binding_size = limits.max_storage_buffer_binding_size.min(bytes);
+            about.binding = about.binding.min(bytes);
+        }
         let wanted = wgpu::Features::SUBGROUP
             | wgpu::Features::SHADER_F16
             | wgpu::Features::PIPELINE_CACHE

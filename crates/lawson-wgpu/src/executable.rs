@@ -9,13 +9,15 @@
 //! stay in the host's memory, where they are shared with the graph that they came from.
 
 use crate::device::{Device, Handles, failed, lock};
-use crate::lower::LACKED;
+use crate::dtype::lacked;
 use crate::opcode::{Binding, Capabilities, Listing};
 use crate::pipelines::Pipelines;
 use lawson_graph::{Code, Error, HostTensor, Result};
 use lawson_kernel::machine::{Chains, Machine, Rates, Spread};
 use lawson_kernel::pack::Packing;
-use lawson_kernel::{Action, Mode, Place, Plan, Slot, Step};
+use lawson_kernel::plan::hosted::HostKernels;
+use lawson_kernel::{Action, Plan, Slot};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +28,7 @@ pub fn machine() -> Machine {
         spread: Spread::Grid,
         lanes: 16 << 10,
         lane_bytes: 4,
-        lacks: LACKED,
+        lacks: lacked(),
         l1: 48 << 10,
         l2: 32 << 20,
         l3: 48 << 20,
@@ -65,6 +67,10 @@ pub struct Executable {
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
     constants: Vec<(Slot, HostTensor, Packing)>,
+    /// The constants that steps of the host read, by slot, as they read them.
+    pub(crate) host_constants: HashMap<Slot, Vec<u8>>,
+    /// The kernels that run on the processor.
+    pub(crate) host: Option<Arc<dyn HostKernels>>,
     loaded: Mutex<Option<Arc<Loaded>>>,
 }
 
@@ -75,57 +81,88 @@ pub(crate) struct Loaded {
     /// By the numbers of shaders.
     pub(crate) pipelines: Vec<Arc<Pipelines>>,
     pub(crate) constants: HashMap<Slot, wgpu::Buffer>,
+    /// Shaders for sizes that made buffers larger than a shader sees at once, made when they were first needed.
+    windowed: Mutex<HashMap<(usize, Binding), Arc<Windowed>>>,
 }
 
-/// How a launch gives buffers to its kernel.
-pub(crate) fn binding(plan: &Plan, step: &Step) -> Binding {
-    let modes = plan.modes(step);
-    let is_row = |slot: Slot| matches!(plan.buffer(slot).place, Place::Row { .. });
-    let based = step.buffers.iter().map(|r| r.part.is_some() || is_row(r.slot)).collect();
-    let written: Vec<usize> = (0..modes.len()).filter(|n| modes[*n].1 != Mode::Read).collect();
-    let shared = modes.iter().map(|(region, mode)| {
-        let same = |n: &&usize| plan.root(step.buffers[**n].slot) == plan.root(region.slot);
-        if *mode == Mode::Read { written.iter().find(same).copied() } else { None }
-    });
-    Binding { based, shared: shared.collect() }
+/// A kernel that sees buffers in windows.
+#[derive(Debug)]
+pub(crate) struct Windowed {
+    pub(crate) listing: Listing,
+    pub(crate) pipelines: Arc<Pipelines>,
 }
 
 /// The launches of a plan, with how each gives buffers to its kernel.
-fn launches(plan: &Plan) -> Vec<(usize, Binding)> {
+fn launches(plan: &Plan, capabilities: &Capabilities) -> Vec<(usize, Binding)> {
+    let constant = |slot: Slot| plan.buffer(slot).bytes.as_const().and_then(|b| usize::try_from(b).ok());
     let mut found = Vec::new();
     plan.visit(&mut |step, _| {
         if let Action::Launch { kernel } = step.action {
-            found.push((kernel, binding(plan, step)));
+            found.push((kernel, Binding::of_launch(plan, step, capabilities, constant)));
         }
     });
     found
 }
 
+/// The listings of a plan.
+struct Listed {
+    known: HashMap<(usize, Binding), Listing>,
+    /// In the order of their first launches.
+    order: Vec<(usize, Binding)>,
+}
+
+/// Lists the kernels that are launched, in each way in which they are given buffers; those that have no op codes are left to the evaluator.
+fn list(plan: &mut Plan, capabilities: &Capabilities) -> Listed {
+    let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();
+    let mut order = Vec::new();
+    for key in launches(plan, capabilities) {
+        if known.contains_key(&key) {
+            continue;
+        }
+        let listing = Listing::bound(&plan.kernels[key.0], capabilities, &key.1).and_then(|listing| {
+            // What fits for no run is known now if no run decides on sizes.
+            let fixed = listing.parameters.is_empty() && listing.bases.is_empty();
+            if fixed { listing.bind(&[]).map(|_| listing) } else { Ok(listing) }
+        });
+        match listing {
+            Ok(listing) => {
+                known.insert(key.clone(), listing);
+                order.push(key);
+            }
+            Err(why) => plan.evaluate(key.0, &why),
+        }
+    }
+    Listed { known, order }
+}
+
+/// Leaves the kernels that have no op codes for such a device to the evaluator, as running the plan does; the driver may refuse more.
+pub fn leave_to_evaluator(plan: &mut Plan, capabilities: &Capabilities) {
+    list(plan, capabilities);
+}
+
 impl Executable {
-    /// Makes shaders of every kernel of a plan. The graph has so many inputs and outputs.
-    pub fn new(mut plan: Plan, inputs: usize, outputs: usize, device: &Device) -> Result<Executable> {
+    /// Makes shaders of every kernel of a plan. The graph has so many inputs and outputs. What is placed on the processor is left to the evaluator.
+    pub fn new(plan: Plan, inputs: usize, outputs: usize, device: &Device) -> Result<Executable> {
+        Executable::beside(plan, inputs, outputs, device, None)
+    }
+
+    /// As [`Executable::new`]; what is placed on the processor are these kernels.
+    pub fn beside(
+        mut plan: Plan,
+        inputs: usize,
+        outputs: usize,
+        device: &Device,
+        host: Option<Arc<dyn HostKernels>>,
+    ) -> Result<Executable> {
         plan.check_runnable()?;
+        if host.is_none() {
+            let why =
+                Error::new(Code::NotEmitted, "it is placed on the processor, for which there is no code");
+            plan.called().into_iter().for_each(|k| plan.evaluate(k, &why));
+        }
         let handles = device.handles()?;
         let capabilities = handles.capabilities();
-        let mut known: HashMap<(usize, Binding), Listing> = HashMap::new();
-        let mut order = Vec::new();
-        for key in launches(&plan) {
-            if known.contains_key(&key) {
-                continue;
-            }
-            let listing = Listing::bound(&plan.kernels[key.0], &capabilities, &key.1).and_then(|listing| {
-                // What fits for no run is known now if no run decides on sizes.
-                let fixed = listing.parameters.is_empty() && listing.bases.is_empty();
-                if fixed { listing.bind(&[]).map(|_| listing) } else { Ok(listing) }
-            });
-            match listing {
-                Ok(listing) => {
-                    known.insert(key.clone(), listing);
-                    order.push(key);
-                }
-                Err(why) => plan.evaluate(key.0, &why),
-            }
-        }
+        let Listed { mut known, order } = list(&mut plan, &capabilities);
         // The driver has the last word: what it refuses is the host's too.
         let listings: Vec<&Listing> = order.iter().map(|key| &known[key]).collect();
         // They stay until all is loaded: a device may keep only those that somebody uses.
@@ -139,16 +176,33 @@ impl Executable {
         }
         let mut shaders = Vec::new();
         let mut numbers = HashMap::new();
-        for key in launches(&plan) {
+        for key in launches(&plan, &capabilities) {
             if let Some(listing) = known.remove(&key) {
                 numbers.insert(key, shaders.len());
                 shaders.push(listing);
             }
         }
         plan.add_transfers()?;
-        let constants = plan.take_constants()?;
+        let of_host = plan.constants_of_host();
+        let (hosted, constants): (Vec<_>, Vec<_>) =
+            plan.take_constants()?.into_iter().partition(|(slot, ..)| of_host.contains(slot));
+        let mut host_constants = HashMap::new();
+        for (slot, tensor, packing) in &hosted {
+            host_constants.insert(*slot, packed(tensor, packing)?.into_owned());
+        }
         let (device, loaded) = (device.clone(), Mutex::new(None));
-        let executable = Executable { device, plan, shaders, numbers, inputs, outputs, constants, loaded };
+        let executable = Executable {
+            device,
+            plan,
+            shaders,
+            numbers,
+            inputs,
+            outputs,
+            constants,
+            host_constants,
+            host,
+            loaded,
+        };
         executable.loaded()?;
         drop(used);
         Ok(executable)
@@ -182,8 +236,23 @@ impl Executable {
         for (slot, tensor, packing) in &self.constants {
             constants.insert(*slot, self.constant(&handles, *slot, tensor, packing)?);
         }
-        let made = Arc::new(Loaded { handles, pipelines, constants });
+        let made = Arc::new(Loaded { handles, pipelines, constants, windowed: Mutex::default() });
         *loaded = Some(made.clone());
+        Ok(made)
+    }
+
+    /// A kernel for sizes that make it see buffers in windows.
+    pub(crate) fn windowed(&self, loaded: &Loaded, key: &(usize, Binding)) -> Result<Arc<Windowed>> {
+        if key.1.windows.is_empty() {
+            return Err(Error::internal("a kernel without a shader is launched"));
+        }
+        if let Some(known) = lock(&loaded.windowed).get(key) {
+            return Ok(known.clone());
+        }
+        let listing = Listing::bound(&self.plan.kernels[key.0], &loaded.handles.capabilities(), &key.1)?;
+        let pipelines = loaded.handles.pipelines(&listing)?;
+        let made = Arc::new(Windowed { listing, pipelines });
+        lock(&loaded.windowed).insert(key.clone(), made.clone());
         Ok(made)
     }
 
@@ -199,16 +268,7 @@ impl Executable {
         let buffer = buffer(handles, name, packing.bytes(), Use::Mapped)?;
         let lost =
             |e: wgpu::MapRangeError| failed(format!("the constant `{name}` could not be written: {e}"));
-        let packed;
-        let bytes: &[u8] = match packing.is_identity() {
-            true => tensor.bytes(),
-            false => {
-                let mut bytes = vec![0; packing.bytes()];
-                packing.pack(0..packing.pieces(), tensor.bytes(), &mut bytes)?;
-                packed = bytes;
-                &packed
-            }
-        };
+        let bytes = packed(tensor, packing)?;
         handles.counters.uploaded(bytes.len());
         if !bytes.is_empty() {
             let whole = bytes.len() / 4 * 4;
@@ -223,6 +283,16 @@ impl Executable {
         buffer.unmap();
         Ok(buffer)
     }
+}
+
+/// The bytes of a constant as kernels read them.
+fn packed<'t>(tensor: &'t HostTensor, packing: &Packing) -> Result<Cow<'t, [u8]>> {
+    if packing.is_identity() {
+        return Ok(Cow::Borrowed(tensor.bytes()));
+    }
+    let mut bytes = vec![0; packing.bytes()];
+    packing.pack(0..packing.pieces(), tensor.bytes(), &mut bytes)?;
+    Ok(Cow::Owned(bytes))
 }
 
 /// What a buffer is for.
@@ -249,12 +319,8 @@ pub(crate) fn padded(bytes: usize) -> u64 {
 pub(crate) fn buffer(handles: &Handles, name: &str, bytes: usize, what: Use) -> Result<wgpu::Buffer> {
     use wgpu::BufferUsages as Usage;
     let size = padded(bytes);
-    let limit = match what {
-        Use::Storage | Use::Mapped => {
-            handles.limits.max_buffer_size.min(handles.limits.max_storage_buffer_binding_size)
-        }
-        Use::Upload | Use::Download | Use::Parameters => handles.limits.max_buffer_size,
-    };
+    // Shaders see larger ones than they may at once in windows.
+    let limit = handles.limits.max_buffer_size;
     if size > limit {
         let message = format!(
             "`{name}` takes {bytes} bytes; a buffer of `{}` has at most {limit}",

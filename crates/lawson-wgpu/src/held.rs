@@ -106,21 +106,19 @@ impl Instance {
                 return Err(Error::new(Code::InputType, message));
             }
         }
-        // What each run brings stands in for the instance's own until the run is handed over.
-        let mut own = Vec::new();
-        for (port, held) in self.inputs.iter().zip(inputs).filter(|(p, _)| p.slot.is_some()) {
-            let place = &mut self.buffers[port.spot.buffer as usize];
-            own.push((port.spot.buffer as usize, std::mem::replace(place, held.buffer.clone())));
-        }
+        // Before anything is put in place: what fails here leaves the instance as it is.
         let mut results = Vec::with_capacity(self.outputs.len());
         for port in &self.outputs {
             let buffer = buffer(&handles, "a result", port.bytes, Use::Storage)?;
-            if port.slot.is_some() {
-                let place = &mut self.buffers[port.spot.buffer as usize];
-                own.push((port.spot.buffer as usize, std::mem::replace(place, buffer.clone())));
-            }
             let (device, handles) = (device.clone(), handles.clone());
             results.push(Held { device, handles, buffer, bytes: port.bytes });
+        }
+        // What each run brings stands in for the instance's own until the run is handed over.
+        let given = self.inputs.iter().zip(inputs.iter().copied());
+        let mut own = Vec::new();
+        for (port, held) in given.chain(self.outputs.iter().zip(&results)).filter(|(p, _)| p.slot.is_some()) {
+            let place = &mut self.buffers[port.spot.buffer as usize];
+            own.push((port.spot.buffer as usize, std::mem::replace(place, held.buffer.clone())));
         }
         if cfg!(debug_assertions) {
             self.poison(&handles);

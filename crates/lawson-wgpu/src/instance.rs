@@ -5,12 +5,13 @@
 //! *ready* when there is a bind group with its parameters; making the instance goes through the plan as a run would, so
 //! that a run finds all of them ready (`ready.rs`). `run.rs` is what a run does.
 
-use crate::executable::{Executable, Loaded, Use, binding, buffer};
-use crate::ready::{Launching, Parameters};
+use crate::binding::Binding;
+use crate::executable::{Executable, Loaded, Use, buffer, padded};
+use crate::ready::{Launching, Parameters, Window};
 use crate::record::Commands;
-use lawson_graph::{Bindings, Error, Result, Symbol, Value};
-use lawson_kernel::plan::hosted::{HostState, Hosted};
-use lawson_kernel::{Action, Again, Order, Place, Plan, Region, Slot, Step, ValuePort};
+use lawson_graph::{Bindings, Code, Error, Result, Symbol, Value};
+use lawson_kernel::plan::hosted::{HostCall, HostState, Hosted};
+use lawson_kernel::{Action, Again, Mode, Order, Place, Plan, Region, Slot, Step, ValuePort};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(crate) enum Item {
     /// A launch, by its number.
     Launch(usize),
     Host(Box<Hosted>),
+    /// A kernel of the processor, by its number among the calls.
+    Call(usize),
     /// Bytes of a buffer of the device go to one of the host, or the other way.
     Download {
         from: Piece,
@@ -38,6 +41,14 @@ pub(crate) enum Item {
     },
     Loop(Box<Looping>),
     Branch(Box<Branching>),
+}
+
+/// A kernel of the processor, with the buffers of the host that it reads and writes.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) call: Box<dyn HostCall>,
+    pub(crate) reads: Vec<Slot>,
+    pub(crate) writes: Vec<Slot>,
 }
 
 /// Bytes of a buffer.
@@ -106,6 +117,7 @@ pub struct Instance {
     pub(crate) bindings: Bindings,
     pub(crate) items: Vec<Item>,
     pub(crate) launches: Vec<Launching>,
+    pub(crate) calls: Vec<Calling>,
     /// The buffers of the device that spots speak of.
     pub(crate) buffers: Vec<wgpu::Buffer>,
     /// The first of them that the plan's own values are in, one past the last.
@@ -212,6 +224,8 @@ impl<'e> Filling<'e> {
                 Place::Input(port) => own(&mut inputs[*port], Use::Upload)?,
                 Place::Output(port) => own(&mut outputs[*port], Use::Download)?,
                 Place::Arena => Spot { buffer: apart.homes[n].unwrap_or(0) as u32, offset: 0 },
+                // What the host reads lies in its memory.
+                Place::Constant { .. } if executable.host_constants.contains_key(&slot) => Spot::default(),
                 Place::Constant { .. } => {
                     let constant = loaded.constants.get(&slot).cloned();
                     buffers.push(constant.ok_or_else(|| Error::internal("a constant is nowhere"))?);
@@ -241,6 +255,7 @@ impl<'e> Filling<'e> {
             bindings: bindings.clone(),
             items: Vec::new(),
             launches: Vec::new(),
+            calls: Vec::new(),
             buffers,
             homes,
             first: spots.clone(),
@@ -309,6 +324,7 @@ impl<'e> Filling<'e> {
     fn item(&mut self, step: &Step) -> Result<Option<Item>> {
         Ok(Some(match &step.action {
             Action::Launch { kernel } => return self.launch(step, *kernel),
+            Action::Call { kernel } => self.call(step, *kernel)?,
             Action::Evaluate { .. } | Action::Interpret(_) => {
                 let hosted = self.plan.hosted(step, &self.bytes, &self.instance.bindings)?;
                 Item::Host(Box::new(
@@ -358,15 +374,53 @@ impl<'e> Filling<'e> {
         }))
     }
 
+    /// That a kernel cannot see its buffers, even in windows.
+    fn too_large(&self, step: &Step, why: &Error) -> Error {
+        if why.code() != Code::NotEmitted {
+            return why.clone();
+        }
+        let largest =
+            step.buffers.iter().map(|r| self.plan.root(r.slot)).max_by_key(|s| self.bytes[s.0 as usize]);
+        let (name, bytes) = largest
+            .map_or((String::new(), 0), |s| (self.plan.buffer(s).name.clone(), self.bytes[s.0 as usize]));
+        let handles = &self.instance.loaded.handles;
+        let message = format!(
+            "`{name}` takes {bytes} bytes, of which a shader of `{}` sees {} at once: {}",
+            handles.adapter.name,
+            handles.capabilities().max_buffer_bytes,
+            why.message()
+        );
+        Error::new(Code::Budget, message)
+            .help("run on smaller sizes, split the tensor, or use the CPU target")
+    }
+
+    fn call(&mut self, step: &Step, kernel: usize) -> Result<Item> {
+        let host = self.instance.executable.host.as_ref();
+        let host = host.ok_or_else(|| Error::internal("a call where there is no code for the processor"))?;
+        let call = host.prepare(kernel, &self.instance.bindings)?;
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (region, mode) in self.plan.modes(step) {
+            if mode == Mode::Read { &mut reads } else { &mut writes }.push(region.slot);
+        }
+        self.instance.calls.push(Calling { call, reads, writes });
+        Ok(Item::Call(self.instance.calls.len() - 1))
+    }
+
     fn launch(&mut self, step: &Step, kernel: usize) -> Result<Option<Item>> {
         let executable = self.instance.executable.clone();
-        let given = binding(self.plan, step);
-        let key = (kernel, given);
-        let Some(shader) = executable.numbers.get(&key).copied() else {
-            return Err(Error::internal("a kernel without a shader is launched"));
+        let loaded = self.instance.loaded.clone();
+        let capabilities = loaded.handles.capabilities();
+        let bytes = |slot: Slot| self.bytes[slot.0 as usize];
+        let key = (kernel, Binding::of_launch(self.plan, step, &capabilities, |slot| Some(bytes(slot))));
+        let windowed;
+        let (listing, pipelines) = match executable.numbers.get(&key) {
+            Some(n) => (&executable.shaders[*n], loaded.pipelines[*n].clone()),
+            None => {
+                windowed = executable.windowed(&loaded, &key).map_err(|why| self.too_large(step, &why))?;
+                (&windowed.listing, windowed.pipelines.clone())
+            }
         };
-        let given = key.1;
-        let (listing, kernel) = (&executable.shaders[shader], &self.plan.kernels[kernel]);
+        let (given, kernel) = (key.1, &self.plan.kernels[kernel]);
         let mut arguments = Vec::new();
         for (b, region) in kernel.arguments().zip(&step.buffers) {
             let offset = self.plan.part(region, &self.bytes, &self.instance.bindings)?.0 as u64;
@@ -385,10 +439,21 @@ impl<'e> Filling<'e> {
         if workgroups.iter().all(|n| *n == 0) {
             return Ok(None);
         }
-        let bindings = (0..arguments.len()).filter(|n| given.shared[*n].is_none()).collect();
+        let roots: Vec<u64> =
+            step.buffers.iter().map(|r| padded(self.bytes[self.plan.root(r.slot).0 as usize])).collect();
+        let bindings = (0..arguments.len()).filter(|n| given.shared[*n].is_none());
+        let window = |(argument, number): (usize, u32)| {
+            let begin = u64::from(number) * capabilities.window();
+            let whole = given.windows.get(argument).is_none_or(|n| *n == 1);
+            let size =
+                if whole { roots[argument] } else { (roots[argument] - begin).min(capabilities.window()) };
+            Window { argument, begin, size }
+        };
+        let windows = |n: usize| (0..given.windows.get(n).copied().unwrap_or(1)).map(move |w| (n, w));
+        let bindings = bindings.flat_map(windows).map(window).collect();
         let ready = HashMap::new();
         self.instance.launches.push(Launching {
-            shader,
+            pipelines,
             bound,
             workgroups,
             arguments,
@@ -410,7 +475,7 @@ impl Instance {
                 Item::Launch(n) => {
                     self.ready(*n)?;
                 }
-                Item::Host(_) | Item::Download { .. } | Item::Upload { .. } => {}
+                Item::Host(_) | Item::Call(_) | Item::Download { .. } | Item::Upload { .. } => {}
                 Item::Branch(b) => {
                     let before = self.spots.clone();
                     self.prepare_all(&b.then, left)?;

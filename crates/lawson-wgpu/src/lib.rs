@@ -24,10 +24,13 @@
 //!
 //! Read `opcode.rs` first, then `lower.rs` (kernel to op codes), `wgsl.rs` (op codes to text) and `gpu.rs` (text to results).
 
+mod binding;
 pub mod cache;
+mod capability;
 mod chain;
 mod count;
 pub mod device;
+mod dtype;
 mod executable;
 pub mod gpu;
 mod held;
@@ -57,13 +60,15 @@ pub mod wgsl;
 mod wide;
 mod word;
 
+pub use binding::Binding;
+pub use capability::{Capabilities, Floats, Fused};
 pub use count::Counts;
 pub use device::{Adapter, Device, Language, Options, Selection, adapters};
-pub use executable::{Executable, machine, machine_for};
+pub use executable::{Executable, leave_to_evaluator, machine, machine_for};
 pub use gpu::Gpu;
 pub use held::Held;
 pub use instance::Instance;
 pub use measure::{DeviceRates, machine_of, measure};
-pub use opcode::{Binding, Capabilities, Floats, Fused, Listing, OpCode};
+pub use opcode::{Listing, OpCode};
 pub use pipelines::Keep;
 pub use run::{Again, Pace};

@@ -4,16 +4,17 @@
 //! is a launch of one member. Who does an iteration is a matter of strategy (`strategy.rs`). Every other loop is a plain loop, whatever its kind, because a kind never changes what a kernel
 //! means. `value.rs` has the expressions of stages, `word.rs` their indices.
 
+use crate::dtype::{narrow_of, ty_of};
 use crate::math::Emit;
 use crate::opcode::{
-    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Narrow, Op, OpCode,
-    Residence, Span, Ty, VarId, Word,
+    Access, Binding, By, Capabilities, Element, Launch, Listing, Members, MemoryId, Op, OpCode, Residence,
+    Span, Ty, VarId, Word,
 };
 use crate::quads::{Kept, Part};
 use crate::strategy::{Strategy, strategy};
 use crate::value::Known;
 use crate::word::Parameters;
-use lawson_graph::{Code, DType, Dim, Error, Place, Result};
+use lawson_graph::{Code, Dim, Error, Place, Result};
 use lawson_kernel::range::Left;
 use lawson_kernel::{AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Kind, Node, Role, Scope};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,51 +60,6 @@ pub(crate) struct Lower<'k> {
 pub(crate) fn refused(kernel: &Kernel, message: impl Into<String>) -> Error {
     Error::new(Code::NotEmitted, message)
         .at(Place::Kernel { kernel: kernel.name.clone(), path: "as op codes".into() })
-}
-
-/// The dtypes that [`ty_of`] refuses.
-pub(crate) const LACKED: &[DType] = &[
-    DType::U2,
-    DType::I2,
-    DType::U4,
-    DType::I4,
-    DType::F4E2M1,
-    DType::F8E4M3,
-    DType::F8E5M2,
-    DType::F8E4M3Fnuz,
-    DType::F8E5M2Fnuz,
-    DType::F64,
-    DType::Str,
-];
-
-/// The type in which values of a dtype are computed.
-pub(crate) fn ty_of(kernel: &Kernel, dtype: DType) -> Result<Ty> {
-    Ok(match dtype {
-        DType::F32 | DType::F16 | DType::BF16 => Ty::F32,
-        DType::I32 | DType::I16 | DType::I8 => Ty::I32,
-        DType::U32 | DType::U16 | DType::U8 => Ty::U32,
-        DType::I64 => Ty::I64,
-        DType::U64 => Ty::U64,
-        DType::Bool => Ty::Bool,
-        other => {
-            return Err(refused(kernel, format!("op codes have no {other}")).help(
-                "f32, f16, bf16, bool and integers of 8 to 64 bits are there; insert a `cast`, or run this part on another target",
-            ));
-        }
-    })
-}
-
-/// What a dtype is in memory, if it takes less than a word.
-pub(crate) fn narrow_of(dtype: DType) -> Option<Narrow> {
-    match dtype {
-        DType::I8 => Some(Narrow::I8),
-        DType::U8 => Some(Narrow::U8),
-        DType::I16 => Some(Narrow::I16),
-        DType::U16 => Some(Narrow::U16),
-        DType::F16 => Some(Narrow::F16),
-        DType::BF16 => Some(Narrow::BF16),
-        _ => None,
-    }
 }
 
 impl Listing {
@@ -250,7 +206,7 @@ fn declare(
     strategy: &Strategy,
     codes: &mut Vec<OpCode>,
 ) -> Result<Dim> {
-    let mut binding = 0;
+    let mut binding = 0u32;
     let arguments: Vec<BufferId> = kernel.arguments().collect();
     let mut aliases = Vec::new();
     // One word is the member's number.
@@ -325,7 +281,9 @@ fn declare(
             aliases.push(OpCode::Alias { memory, of: MemoryId(of.0) });
             continue;
         }
-        binding += 1;
+        let windows = argument.and_then(|n| given.windows.get(n).copied()).unwrap_or(1).max(1);
+        let first = binding + 1;
+        binding = binding.saturating_add(windows);
         let element = match (narrow_of(buffer.dtype), ty) {
             (Some(narrow), _) => Element::Narrow(narrow),
             (None, Ty::Bool) => Element::Byte,
@@ -333,15 +291,11 @@ fn declare(
             (None, Ty::F32 | Ty::I32 | Ty::U32) => Element::Word(ty),
             (None, Ty::I64 | Ty::U64) => Element::Wide(ty),
         };
-        codes.push(OpCode::Buffer { memory, name, binding, element, access });
+        codes.push(OpCode::Buffer { memory, name, binding: first, element, access, windows });
     }
     codes.extend(aliases);
-    let seen = binding + u32::from(!spilled.is(0));
-    if seen > capabilities.max_buffers {
-        let most = capabilities.max_buffers;
-        return Err(refused(kernel, format!("it has {seen} buffers, a shader sees {most}"))
-            .help("fewer operators in one kernel have fewer buffers"));
-    }
+    let seen = binding.saturating_add(u32::from(!spilled.is(0)));
+    given.check(kernel, seen, capabilities)?;
     Ok(spilled)
 }
 
@@ -636,18 +590,5 @@ impl Lower<'_> {
         }
         let word = self.parameters.word(&self.scope, &buffer.layout.offset(index));
         Ok(self.parameters.based(MemoryId(id.0), word))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_lacked_is_what_op_codes_refuse() {
-        let kernel = Kernel::new("none", lawson_graph::Facts::new());
-        for dtype in DType::ALL {
-            assert_eq!(ty_of(&kernel, dtype).is_err(), LACKED.contains(&dtype), "{dtype}");
-        }
     }
 }

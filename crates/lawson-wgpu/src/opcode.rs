@@ -4,6 +4,8 @@
 //! closed by entries of their own. Indices are [`Word`]s: integers of 32 bits that hold nothing that a launch changes, so that they
 //! are written where they stand. `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
 
+pub use crate::binding::Binding;
+pub use crate::capability::{Capabilities, Floats, Fused};
 use lawson_graph::Dim;
 use lawson_kernel::AxisId;
 
@@ -26,90 +28,6 @@ pub struct Listing {
     pub bases: Vec<MemoryId>,
     /// How many words of memory a member needs besides its registers; 0 if all its scratch is private.
     pub spilled: Dim,
-}
-
-/// How the buffers of a kernel that are not scratch are given to it, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Binding {
-    /// Which begin at an element that the host passes, rather than at the first one of what is bound; none if nothing is said.
-    pub based: Vec<bool>,
-    /// For one that is only read: the one that is written and lies in the same buffer of the device, of the same dtype.
-    pub shared: Vec<Option<usize>>,
-}
-
-/// What the device can do, as far as op codes depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
-    /// How many members run in one workgroup.
-    pub workgroup: u32,
-    /// The most members of a workgroup.
-    pub max_members: u32,
-    /// Bytes of memory that the members of a workgroup share.
-    pub workgroup_memory: u32,
-    /// How many members exchange registers, where that many always do, members with neighbouring numbers.
-    pub subgroup: Option<u32>,
-    /// How many workgroups one launch may have; beyond that members take several iterations.
-    pub max_workgroups: u32,
-    /// How many bytes of private arrays a member may have; larger scratch lies in memory.
-    pub private_bytes: u32,
-    /// How many bytes one buffer may have.
-    pub max_buffer_bytes: u64,
-    /// How many buffers a shader may see.
-    pub max_buffers: u32,
-    /// How often the device's `fma` rounds.
-    pub fused: Fused,
-    /// What its compiler does to arithmetic.
-    pub floats: Floats,
-    /// Whether `<` and `==` of its floats are what they should be, of NaN too; of subnormal numbers unless it [`flushes`](Self::flushes).
-    pub compares: bool,
-    /// Whether subnormal numbers become zero, as WGSL allows.
-    pub flushes: bool,
-    /// What was seen of its floats, bit by bit, for those who look for the reason.
-    pub probed: [u32; 2],
-    /// After how many iterations of loops a member of a launch just goes on, where a driver does that.
-    pub max_iterations: Option<u32>,
-}
-
-/// What the compiler of a device does to arithmetic of floats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Floats {
-    /// It may calculate as with real numbers, as WGSL allows.
-    Rearranged,
-    /// It keeps every operation, as Vulkan asks, but may fuse a product with a sum. The device was seen to.
-    Kept,
-    /// It was told to keep every operation by itself, and seen to: then nothing else is done about it.
-    Told,
-}
-
-/// How often the device's `fma` rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fused {
-    /// Once, as the expansions of functions need it.
-    Once,
-    /// Perhaps twice: where once is needed, the error of the product is computed beside it.
-    Twice,
-}
-
-/// What WGSL promises everywhere.
-impl Default for Capabilities {
-    fn default() -> Capabilities {
-        Capabilities {
-            workgroup: 64,
-            max_members: 256,
-            workgroup_memory: 16 << 10,
-            subgroup: None,
-            max_workgroups: 65_535,
-            private_bytes: 8192,
-            max_buffer_bytes: 128 << 20,
-            max_buffers: 8,
-            fused: Fused::Twice,
-            floats: Floats::Rearranged,
-            compares: false,
-            flushes: false,
-            probed: [0; 2],
-            max_iterations: None,
-        }
-    }
 }
 
 /// One launch: as many iterations as its axes have together.
@@ -235,6 +153,8 @@ pub enum OpCode {
         element: Element,
         /// What is done with it.
         access: Access,
+        /// In how many windows it is seen: so many bindings from that one on.
+        windows: u32,
     },
     /// Memory that lies in the same buffer as another, which is written.
     Alias {

@@ -81,9 +81,11 @@ impl Handles {
     fn compile(&self, listing: &Listing, text: &str) -> Result<Pipelines> {
         let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
         for code in &listing.codes {
-            if let OpCode::Buffer { binding, access, .. } = code {
+            if let OpCode::Buffer { binding, access, windows, .. } = code {
                 let read_only = *access == Access::Read;
-                entries.push(entry(*binding, wgpu::BufferBindingType::Storage { read_only }));
+                for binding in *binding..*binding + *windows {
+                    entries.push(entry(binding, wgpu::BufferBindingType::Storage { read_only }));
+                }
             }
         }
         if !listing.spilled.is(0) {

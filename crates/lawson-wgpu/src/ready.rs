@@ -6,26 +6,37 @@ use crate::device::Handles;
 use crate::executable::{Use, buffer};
 use crate::instance::{Instance, Spot};
 use crate::launch::Bound;
+use crate::pipelines::Pipelines;
 use lawson_graph::{Error, Result};
 use lawson_kernel::Slot;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A launch for certain sizes.
 #[derive(Debug)]
 pub(crate) struct Launching {
-    pub(crate) shader: usize,
+    pub(crate) pipelines: Arc<Pipelines>,
     pub(crate) bound: Bound,
     pub(crate) workgroups: Vec<u32>,
     /// The buffers that it is given, with the first byte of each, and how many bits an element has.
     pub(crate) arguments: Vec<(Slot, u64, usize)>,
-    /// For each binding of the shader, the argument that is bound there.
-    pub(crate) bindings: Vec<usize>,
+    /// For each binding of the shader, what is bound there.
+    pub(crate) bindings: Vec<Window>,
     /// Which arguments have the element at which they begin among the parameters.
     pub(crate) based: Vec<usize>,
     /// Those made ready, by the spots of the arguments.
     pub(crate) ready: HashMap<Vec<Spot>, usize>,
     /// Where its parameters lie, by the elements at which arguments begin.
     pub(crate) placed: HashMap<Vec<i32>, (wgpu::Buffer, u64)>,
+}
+
+/// What a shader sees of an argument by one binding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) argument: usize,
+    /// The first byte of its buffer.
+    pub(crate) begin: u64,
+    pub(crate) size: u64,
 }
 
 /// Where parameters of launches lie.
@@ -75,15 +86,19 @@ impl Instance {
                 size: std::num::NonZeroU64::new(words.len() as u64),
             }),
         }];
-        for a in &launch.bindings {
-            let resource = self.buffers[self.key[*a].buffer as usize].as_entire_binding();
+        for Window { argument, begin, size } in &launch.bindings {
+            let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                buffer: &self.buffers[self.key[*argument].buffer as usize],
+                offset: *begin,
+                size: std::num::NonZeroU64::new(*size),
+            });
             entries.push(wgpu::BindGroupEntry { binding: entries.len() as u32, resource });
         }
         if let Some(spill) = self.spill.as_ref().filter(|_| launch.bound.spilled > 0) {
             let resource = spill.as_entire_binding();
             entries.push(wgpu::BindGroupEntry { binding: entries.len() as u32, resource });
         }
-        let layout = &self.loaded.pipelines[launch.shader].layout;
+        let layout = &launch.pipelines.layout;
         let group = handles.guarded("the buffers of a launch", || {
             handles.device.create_bind_group(&wgpu::BindGroupDescriptor {
                 label: None,
@@ -101,7 +116,7 @@ impl Instance {
     /// The pipelines of a launch with the workgroups of each.
     pub(crate) fn dispatches(&self, n: usize) -> impl Iterator<Item = (&wgpu::ComputePipeline, u32)> {
         let launch = &self.launches[n];
-        let pipelines = &self.loaded.pipelines[launch.shader].launches;
+        let pipelines = &launch.pipelines.launches;
         pipelines.iter().zip(launch.workgroups.iter().copied()).filter(|(_, groups)| *groups > 0)
     }
 

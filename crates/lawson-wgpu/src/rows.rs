@@ -5,7 +5,8 @@
 //! between them through workgroup memory. Everything else is done by all members alike; what is stored there, one stores. Scratch is the
 //! workgroup's; a barrier stands after whatever wrote some, or wrote to a buffer that the kernel also reads.
 
-use crate::lower::{Lower, refused, ty_of};
+use crate::dtype::ty_of;
+use crate::lower::{Lower, refused};
 use crate::opcode::{By, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word};
 use crate::quads::plain_extent;
 use crate::value::Known;

@@ -5,7 +5,7 @@
 
 use crate::device::{Handles, failed};
 use crate::executable::padded;
-use crate::instance::{Instance, Item, Looping, Piece, Spot};
+use crate::instance::{Calling, Instance, Item, Looping, Piece, Spot};
 use lawson_graph::{Code, Error, Result, interp};
 use lawson_kernel::{Slot, check_feeds};
 use std::sync::Arc;
@@ -261,7 +261,13 @@ impl Instance {
                         &executable.plan,
                         host,
                         options,
-                        |a| shared.borrow()[a.slot.0 as usize][a.offset..a.offset + a.bytes].to_vec(),
+                        |a| {
+                            let range = a.offset..a.offset + a.bytes;
+                            match executable.host_constants.get(&a.slot) {
+                                Some(bytes) => bytes[range].to_vec(),
+                                None => shared.borrow()[a.slot.0 as usize][range].to_vec(),
+                            }
+                        },
                         |a, bytes| {
                             shared.borrow_mut()[a.slot.0 as usize][a.offset..a.offset + a.bytes]
                                 .copy_from_slice(bytes);
@@ -271,6 +277,7 @@ impl Instance {
                         return Err(error);
                     }
                 }
+                Item::Call(n) => self.call(*n)?,
                 Item::Loop(l) => self.iterate(handles, l, options, left)?,
                 Item::Branch(b) => {
                     let taken = if self.holds(handles, b.reads)? { &b.then } else { &b.otherwise };
@@ -279,6 +286,26 @@ impl Instance {
             }
         }
         Ok(())
+    }
+
+    /// Runs a kernel of the processor on buffers of the host.
+    fn call(&mut self, n: usize) -> Result<()> {
+        let Instance { executable, calls, mirrors, .. } = self;
+        let Calling { call, reads, writes } = &mut calls[n];
+        // What is written is taken out, so that the rest can be read meanwhile.
+        let mut written: Vec<Vec<u8>> =
+            writes.iter().map(|s| std::mem::take(&mut mirrors[s.0 as usize])).collect();
+        let read = |s: &Slot| match executable.host_constants.get(s) {
+            Some(bytes) => bytes.as_slice(),
+            None => mirrors[s.0 as usize].as_slice(),
+        };
+        let given: Vec<&[u8]> = reads.iter().map(read).collect();
+        let mut taken: Vec<&mut [u8]> = written.iter_mut().map(Vec::as_mut_slice).collect();
+        let done = call.run(&given, &mut taken);
+        for (slot, bytes) in writes.iter().zip(written) {
+            mirrors[slot.0 as usize] = bytes;
+        }
+        done
     }
 
     fn iterate(

@@ -70,7 +70,7 @@ impl<'a, T: ?Sized> Named<'a, T> {
 impl Display for Named<'_, OpCode> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.what {
-            OpCode::Buffer { name, binding, element, access, .. } => {
+            OpCode::Buffer { name, binding, element, access, windows, .. } => {
                 let access = match access {
                     Access::Read => "read",
                     Access::Write => "write",
@@ -81,7 +81,8 @@ impl Display for Named<'_, OpCode> {
                     Element::Byte => "bool in bytes".to_string(),
                     Element::Narrow(narrow) => narrow.name().to_string(),
                 };
-                write!(f, "buffer {name}: {element}, {access}, binding {binding}")
+                write!(f, "buffer {name}: {element}, {access}, binding {binding}")?;
+                if *windows > 1 { write!(f, " and on, in {windows} windows") } else { Ok(()) }
             }
             OpCode::Alias { of, .. } => write!(f, "the same buffer as {}", self.memory(*of)),
             OpCode::Scratch { name, ty, size, place, .. } => {

@@ -2,7 +2,8 @@
 //!
 //! As in the direct evaluator both sides of a `select` are computed, and a guarded load reads only where its conditions hold.
 
-use crate::lower::{Lower, narrow_of, refused, ty_of};
+use crate::dtype::{narrow_of, ty_of};
+use crate::lower::{Lower, refused};
 use crate::math::{SIN_COS, binary_function, sin_cos_function, unary_function};
 use crate::opcode::{Literal, MemoryId, Narrow, Op, OpCode, Primitive, Test, Ty, ValueId};
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};

@@ -3,11 +3,16 @@
 //! Binding 0 holds the parameters, then come the kernel's buffers in order, then the spill buffer if there is one. Names are
 //! made of the kernel's, with a letter and a number before them, so that none is a word of the language or there twice.
 
+mod apply;
+mod window;
+mod word;
+
 use crate::opcode::*;
 use crate::prelude::pieces;
 use lawson_kernel::AxisId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use window::window;
 
 /// The shader of a listing.
 pub fn text(listing: &Listing) -> String {
@@ -41,8 +46,9 @@ pub fn text(listing: &Listing) -> String {
     }
     out += "}\n@group(0) @binding(0) var<uniform> parameters: Parameters;\n";
     if !listing.spilled.is(0) {
-        let buffers = listing.codes.iter().filter(|c| matches!(c, OpCode::Buffer { .. }));
-        let binding = buffers.count() + 1;
+        let windows =
+            listing.codes.iter().map(|c| if let OpCode::Buffer { windows, .. } = c { *windows } else { 0 });
+        let binding = windows.sum::<u32>() + 1;
         out += &format!("@group(0) @binding({binding}) var<storage, read_write> spill: array<u32>;\n");
         out += "var<private> member: i32;\n";
     }
@@ -88,7 +94,8 @@ fn used(listing: &Listing, loaded: &BTreeMap<ValueId, [ValueId; 4]>) -> BTreeSet
                 Op::Literal(_) | Op::Index(_) | Op::Load(..) => {}
                 Op::Get(_) | Op::Part(..) | Op::Exchange(..) => {}
             },
-            OpCode::Return(value) | OpCode::Guard(Test::Value(value)) => {
+            OpCode::Return(values) => used.extend(values),
+            OpCode::Guard(Test::Value(value)) => {
                 used.insert(*value);
             }
             OpCode::Var { init: value, .. }
@@ -178,6 +185,8 @@ struct Memory {
 #[derive(Clone)]
 enum Lies {
     Buffer(Element),
+    /// In several windows of a buffer.
+    Windows(Element),
     Private,
     /// In the member's part of the spill buffer.
     Spilled(Word),
@@ -227,8 +236,8 @@ impl Dialect<'_> {
             self.depth = self.depth.saturating_sub(1);
         }
         match code {
-            OpCode::Buffer { memory, name, binding, element, access } => {
-                self.buffer(*memory, name, *binding, *element, *access);
+            OpCode::Buffer { memory, name, binding, element, access, windows } => {
+                self.buffer(*memory, name, *binding, *element, *access, *windows);
             }
             OpCode::Alias { memory, of } => {
                 if let Some(Memory { name, ty, lies }) = self.memory.get(&of.0) {
@@ -321,9 +330,12 @@ impl Dialect<'_> {
                 }
             }
             OpCode::StoreQuad { memory, at, values } => {
-                let (place, ty) = (self.element(*memory, at), self.ty(*memory));
-                let values = self.four(*values, ty);
-                self.line(&format!("{place} = {values};"));
+                let quad = self.four(*values, self.ty(*memory));
+                let line = match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
+                    Some((name, Lies::Windows(_))) => format!("put_{name}({}, {quad});", self.word(at)),
+                    _ => format!("{} = {quad};", self.element(*memory, at)),
+                };
+                self.line(&line);
             }
             OpCode::Quad { quad, init } => {
                 self.line(&format!("var {quad}: vec4<f32> = vec4<f32>({init});"));
@@ -379,7 +391,15 @@ impl Dialect<'_> {
         self.depth += usize::from(code.opens());
     }
 
-    fn buffer(&mut self, memory: MemoryId, name: &str, binding: u32, element: Element, access: Access) {
+    fn buffer(
+        &mut self,
+        memory: MemoryId,
+        name: &str,
+        binding: u32,
+        element: Element,
+        access: Access,
+        windows: u32,
+    ) {
         let name = identifier('b', memory.0, name);
         let mode = match access {
             Access::Read => "read",
@@ -391,19 +411,27 @@ impl Dialect<'_> {
             (Element::Byte | Element::Narrow(_), Access::Read) => (element.ty(), "u32".to_string()),
             (Element::Byte | Element::Narrow(_), Access::Write) => (element.ty(), "atomic<u32>".to_string()),
         };
-        self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
-        if let Some(bits) = element.bits() {
-            self.parts(&name, element, bits, access);
+        for n in 0..windows {
+            let (binding, name) = (binding + n, if windows > 1 { window(&name, n) } else { name.clone() });
+            self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
         }
-        self.memory.insert(memory.0, Memory { name, ty, lies: Lies::Buffer(element) });
+        if windows > 1 {
+            self.window_functions(&name, windows, element, access);
+        }
+        if let Some(bits) = element.bits() {
+            self.parts(&name, element, bits, access, windows > 1);
+        }
+        let lies = if windows > 1 { Lies::Windows(element) } else { Lies::Buffer(element) };
+        self.memory.insert(memory.0, Memory { name, ty, lies });
     }
 
     /// Functions that load and store elements which share words.
-    fn parts(&mut self, name: &str, element: Element, bits: u32, access: Access) {
+    fn parts(&mut self, name: &str, element: Element, bits: u32, access: Access, in_windows: bool) {
         // Elements of a word, as a power of two and a mask.
         let (power, mask) = if bits == 8 { (2, 3) } else { (1, 1) };
         let ty = spelled(element.ty());
         let word = match access {
+            _ if in_windows => format!("get_{name}(at >> {power}u)"),
             Access::Read => format!("{name}[at >> {power}u]"),
             Access::Write => format!("atomicLoad(&{name}[at >> {power}u])"),
         };
@@ -434,8 +462,13 @@ impl Dialect<'_> {
             let all = if bits == 8 { "0xffu" } else { "0xffffu" };
             self.line(&format!("fn store_{name}(at: i32, value: {ty}) {{"));
             self.line(&shift);
-            self.line(&format!("  atomicAnd(&{name}[at >> {power}u], ~({all} << shift));"));
-            self.line(&format!("  atomicOr(&{name}[at >> {power}u], ({store}) << shift);"));
+            if in_windows {
+                let (keep, bits) = (format!("~({all} << shift)"), format!("({store}) << shift"));
+                self.line(&format!("  change_{name}(at >> {power}u, {keep}, {bits});"));
+            } else {
+                self.line(&format!("  atomicAnd(&{name}[at >> {power}u], ~({all} << shift));"));
+                self.line(&format!("  atomicOr(&{name}[at >> {power}u], ({store}) << shift);"));
+            }
             self.line("}");
         }
     }
@@ -495,6 +528,7 @@ impl Dialect<'_> {
         identifier('a', axis.0, self.listing.axes.get(axis.0 as usize).map_or("", String::as_str))
     }
 
+    /// A cell of memory, as something to read; and to write, unless it lies in windows.
     fn element(&mut self, memory: MemoryId, at: &Word) -> String {
         let at = self.word(at);
         match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
@@ -502,6 +536,7 @@ impl Dialect<'_> {
                 let own = self.factor(&self.listing.word_of(&self.listing.spilled));
                 format!("spill[member * {own} + {} + {at}]", self.word(&from))
             }
+            Some((name, Lies::Windows(_))) => format!("get_{name}({at})"),
             Some((name, Lies::Buffer(_) | Lies::Private)) => format!("{name}[{at}]"),
             None => String::new(),
         }
@@ -510,7 +545,7 @@ impl Dialect<'_> {
     fn load(&mut self, memory: MemoryId, at: &Word) -> String {
         let place = self.element(memory, at);
         match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte | Element::Narrow(_)))) => {
+            Some((name, _, Lies::Buffer(e) | Lies::Windows(e))) if e.bits().is_some() => {
                 let name = name.clone();
                 format!("load_{name}({})", self.word(at))
             }
@@ -523,9 +558,13 @@ impl Dialect<'_> {
     fn store(&mut self, memory: MemoryId, at: &Word, value: ValueId) {
         let place = self.element(memory, at);
         let line = match self.memory.get(&memory.0).map(|m| (&m.name, m.ty, &m.lies)) {
-            Some((name, _, Lies::Buffer(Element::Byte | Element::Narrow(_)))) => {
+            Some((name, _, Lies::Buffer(e) | Lies::Windows(e))) if e.bits().is_some() => {
                 let name = name.clone();
                 format!("store_{name}({}, {value});", self.word(at))
+            }
+            Some((name, _, Lies::Windows(_))) => {
+                let name = name.clone();
+                format!("put_{name}({}, {value});", self.word(at))
             }
             Some((_, Ty::Bool, Lies::Spilled(_) | Lies::Private)) => format!("{place} = u32({value});"),
             Some((_, _, Lies::Spilled(_))) => format!("{place} = bitcast<u32>({value});"),
@@ -563,134 +602,6 @@ impl Dialect<'_> {
         }
     }
 
-    fn apply(&mut self, primitive: Primitive, ty: Ty, operands: &[ValueId]) -> String {
-        use Primitive as P;
-        let of = |i: usize| operands.get(i).map(ValueId::to_string).unwrap_or_default();
-        let infix = |op: &str| format!("{} {op} {}", of(0), of(1));
-        match (primitive, ty) {
-            (P::Narrow(to @ (Narrow::F16 | Narrow::BF16)), _) => {
-                let name = self.call(&format!("round_{}", to.name()));
-                format!("{name}({})", of(0))
-            }
-            (P::Narrow(to), _) => format!("extractBits({}, 0u, {}u)", of(0), to.bits()),
-            (P::BitsOf(Narrow::BF16), _) => format!("{}({})", self.call("f32_to_bf16"), of(0)),
-            (P::BitsOf(_), _) => format!("{}({})", self.call("f32_to_f16"), of(0)),
-            (P::OfBits(Narrow::BF16), _) => format!("bitcast<f32>({} << 16u)", of(0)),
-            (P::OfBits(_), _) => format!("{}({} & 0xffffu)", self.call("f16_to_f32"), of(0)),
-            (P::Saturate(to), _) => {
-                let name = self.call(&format!("f32_to_{}", to.ty().name()));
-                match to {
-                    Narrow::I8 => format!("clamp({name}({}), -128, 127)", of(0)),
-                    Narrow::I16 => format!("clamp({name}({}), -32768, 32767)", of(0)),
-                    Narrow::U8 => format!("min({name}({}), 255u)", of(0)),
-                    _ => format!("min({name}({}), 65535u)", of(0)),
-                }
-            }
-            (P::Cast(Ty::I64 | Ty::U64) | P::Bitcast(Ty::I64 | Ty::U64), Ty::I64 | Ty::U64) => of(0),
-            (P::Cast(to @ (Ty::I64 | Ty::U64)), Ty::F32) => {
-                let name = self.call(&format!("f32_to_{}", to.name()));
-                format!("{name}({})", of(0))
-            }
-            (P::Cast(Ty::I64 | Ty::U64), ty) => {
-                let name = self.call(&format!("{}_to_i64", ty.name()));
-                format!("{name}({})", of(0))
-            }
-            (P::Cast(Ty::F32), Ty::I64 | Ty::U64) => {
-                let name = self.call(&format!("{}_to_f32", ty.name()));
-                format!("{name}({})", of(0))
-            }
-            (P::Cast(to), Ty::I64 | Ty::U64) => {
-                let name = self.call(&format!("i64_to_{}", to.name()));
-                format!("{name}({})", of(0))
-            }
-            (P::And, Ty::I64 | Ty::U64) => infix("&"),
-            (P::Or, Ty::I64 | Ty::U64) => infix("|"),
-            (P::Xor, Ty::I64 | Ty::U64) => infix("^"),
-            (P::Not, Ty::I64 | Ty::U64) => format!("~{}", of(0)),
-            (P::Lesser, Ty::I64 | Ty::U64) => self.apply(P::Min, ty, operands),
-            (P::Greater, Ty::I64 | Ty::U64) => self.apply(P::Max, ty, operands),
-            // These do not ask for the sign.
-            (P::Add | P::Sub | P::Mul | P::MulAdd | P::Neg | P::Eq | P::Ne | P::Shl, Ty::U64) => {
-                self.apply(primitive, Ty::I64, operands)
-            }
-            (P::Select, _) => format!("select({}, {}, {})", of(2), of(1), of(0)),
-            (P::Bitcast(to), _) => format!("bitcast<{}>({})", to.name(), of(0)),
-            (P::Cast(Ty::Bool), Ty::F32) => format!("(bitcast<u32>({}) & 0x7fffffffu) != 0u", of(0)),
-            (P::Cast(to @ (Ty::I32 | Ty::U32)), Ty::F32) => {
-                let name = self.call(&format!("f32_to_{}", to.name()));
-                format!("{name}({})", of(0))
-            }
-            (P::Cast(to), _) => format!("{}({})", to.name(), of(0)),
-            (P::Not, Ty::Bool) => format!("!{}", of(0)),
-            (P::And, Ty::Bool) => infix("&&"),
-            (P::Or, Ty::Bool) => infix("||"),
-            (P::Xor | P::Ne, Ty::Bool) => infix("!="),
-            (P::Eq, Ty::Bool) => infix("=="),
-            (P::Lt, Ty::Bool) => format!("!{} && {}", of(0), of(1)),
-            (P::Le, Ty::Bool) => format!("!{} || {}", of(0), of(1)),
-            (P::Add, Ty::I32 | Ty::U32) => infix("+"),
-            (P::Sub, Ty::I32 | Ty::U32) => infix("-"),
-            (P::Mul, Ty::I32 | Ty::U32) => infix("*"),
-            (P::And, Ty::I32 | Ty::U32) => infix("&"),
-            (P::Or, Ty::I32 | Ty::U32) => infix("|"),
-            (P::Xor, Ty::I32 | Ty::U32) => infix("^"),
-            (P::Eq, Ty::I32 | Ty::U32) => infix("=="),
-            (P::Ne, Ty::I32 | Ty::U32) => infix("!="),
-            (P::Lt, Ty::I32 | Ty::U32) => infix("<"),
-            (P::Le, Ty::I32 | Ty::U32) => infix("<="),
-            (P::Not, Ty::I32 | Ty::U32) => format!("~{}", of(0)),
-            (P::Neg, Ty::I32) => format!("-{}", of(0)),
-            (P::Neg, Ty::U32) => format!("0u - {}", of(0)),
-            (P::Abs, Ty::I32) => format!("abs({})", of(0)),
-            (P::Sign, Ty::I32) => format!("sign({})", of(0)),
-            (P::Sign, Ty::U32) => format!("min({}, 1u)", of(0)),
-            (P::Min | P::Lesser, Ty::I32 | Ty::U32) => format!("min({}, {})", of(0), of(1)),
-            (P::Max | P::Greater, Ty::I32 | Ty::U32) => format!("max({}, {})", of(0), of(1)),
-            (P::MulAdd, Ty::I32 | Ty::U32) => format!("{} * {} + {}", of(0), of(1), of(2)),
-            (P::FloorDiv, Ty::U32) => {
-                let name = self.call("u32_div");
-                format!("{name}({}, {})", of(0), of(1))
-            }
-            (P::Mod, Ty::U32) => {
-                let name = self.call("u32_rem");
-                format!("{name}({}, {})", of(0), of(1))
-            }
-            // Everything else is a function of the prelude.
-            (primitive, ty) => {
-                // A divisor that is a number far from the ends of the range needs no looking at.
-                let plain = |id: &ValueId| {
-                    let bits = self.literals.get(&id.to_string()).copied();
-                    bits.is_some_and(|b| (64..192).contains(&((b >> 23) & 0xff)))
-                };
-                let name = match (primitive, ty, operands) {
-                    (P::Div, Ty::F32, [_, b]) if plain(b) => "f32_quotient".to_string(),
-                    _ => format!("{}_{}", ty.name(), primitive.name()),
-                };
-                let name = self.call(&name);
-                let mut operands: Vec<String> = operands.iter().map(ValueId::to_string).collect();
-                // To a compiler that knows no NaN, a number less itself is 0, and so is one times 0.
-                let pinned = self.listing.capabilities.floats == Floats::Rearranged;
-                if ty == Ty::F32 && (!pinned || primitive == P::MulAdd) {
-                    let calculates = matches!(
-                        primitive,
-                        P::Add | P::Sub | P::Mul | P::Product | P::Div | P::Fma | P::MulAdd
-                    );
-                    let same = matches!(operands.as_slice(), [a, b] if a == b);
-                    let last = operands.len() - 1;
-                    for (i, operand) in operands.iter_mut().enumerate() {
-                        let bits = self.literals.get(operand.as_str());
-                        let is_zero = bits.is_some_and(|b| b & 0x7fff_ffff == 0);
-                        if calculates && is_zero || same && i == last {
-                            *operand = format!("{}({operand})", self.call("apart"));
-                        }
-                    }
-                }
-                format!("{name}({})", operands.join(", "))
-            }
-        }
-    }
-
-    /// A word as an operand of `*`, `/` and the like.
     /// Four numbers as a vector.
     fn four(&self, four: Four, ty: &str) -> String {
         match four {
@@ -698,76 +609,5 @@ impl Dialect<'_> {
             Four::Values(v) if self.loaded.get(&v[0]) == Some(&v) => format!("q{}", v[0].0),
             Four::Values([a, b, c, d]) => format!("vec4<{ty}>({a}, {b}, {c}, {d})"),
         }
-    }
-
-    fn factor(&mut self, word: &Word) -> String {
-        let text = self.word(word);
-        match word {
-            Word::Div(_, d, _) | Word::Mod(_, d, _) if power_of_two(d).is_some() => text,
-            Word::Sum(_) | Word::Product(..) | Word::Div(..) | Word::Mod(..) => format!("({text})"),
-            Word::Const(c) if *c < 0 => format!("({text})"),
-            Word::Const(_) | Word::Axis(_) | Word::Param(_) | Word::Base(_) | Word::Lane => text,
-            Word::Min(_) | Word::Max(_) | Word::At(..) => text,
-        }
-    }
-
-    fn word(&mut self, word: &Word) -> String {
-        match word {
-            Word::Const(c) => c.to_string(),
-            Word::Axis(a) => self.axis(*a),
-            Word::Param(p) => format!("parameters.p{p}"),
-            Word::Lane => "lane".into(),
-            Word::Base(m) => format!("parameters.b{}", m.0),
-            Word::Sum(terms) => {
-                let mut out = String::new();
-                for (i, term) in terms.iter().enumerate() {
-                    out += &match term {
-                        Word::Const(c) if i > 0 && *c < 0 => format!(" - {}", c.unsigned_abs()),
-                        Word::Sum(_) => format!("{}{}", if i > 0 { " + " } else { "" }, self.factor(term)),
-                        _ => format!("{}{}", if i > 0 { " + " } else { "" }, self.word(term)),
-                    };
-                }
-                out
-            }
-            Word::Product(a, b) => format!("{} * {}", self.factor(a), self.factor(b)),
-            // Only what never runs divides by 0; a shader may not even say so.
-            Word::Div(_, d, _) | Word::Mod(_, d, _) if matches!(**d, Word::Const(c) if c < 1) => "0".into(),
-            // Rounding down by a power of two is a shift, whatever the sign.
-            Word::Div(a, d, _) if power_of_two(d).is_some() => {
-                format!("({} >> {}u)", self.factor(a), power_of_two(d).unwrap_or(0))
-            }
-            Word::Mod(a, d, _) if power_of_two(d).is_some() => {
-                format!("({} & {})", self.factor(a), (1i64 << power_of_two(d).unwrap_or(0)) - 1)
-            }
-            Word::Div(a, d, Sign::NonNegative) => format!("{} / {}", self.factor(a), self.factor(d)),
-            Word::Mod(a, d, Sign::NonNegative) => format!("{} % {}", self.factor(a), self.factor(d)),
-            Word::Div(a, d, Sign::Any) => self.function("word_div", a, d),
-            Word::Mod(a, d, Sign::Any) => self.function("word_mod", a, d),
-            Word::Min(m) => self.nested("min", m),
-            Word::Max(m) => self.nested("max", m),
-            Word::At(memory, at, last) => {
-                let ty = self.memory.get(&memory.0).map_or(Ty::I32, |m| m.ty);
-                let name = self.call(&format!("at_{}", ty.name()));
-                format!("{name}({}, {})", self.load(*memory, at), self.word(last))
-            }
-        }
-    }
-
-    fn function(&mut self, name: &str, a: &Word, d: &Word) -> String {
-        let name = self.call(name);
-        format!("{name}({}, {})", self.word(a), self.word(d))
-    }
-
-    fn nested(&mut self, name: &str, members: &[Word]) -> String {
-        let texts: Vec<String> = members.iter().map(|m| self.word(m)).collect();
-        texts.into_iter().reduce(|a, b| format!("{name}({a}, {b})")).unwrap_or_else(|| "0".into())
-    }
-}
-
-/// Which power of two a word is.
-fn power_of_two(word: &Word) -> Option<u32> {
-    match word {
-        Word::Const(c) if *c > 0 && c.count_ones() == 1 => Some(c.trailing_zeros()),
-        _ => None,
     }
 }

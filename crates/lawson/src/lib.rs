@@ -36,6 +36,8 @@ struct Readme;
 pub mod cpu;
 pub mod eager;
 pub mod fuzz;
+#[cfg(feature = "wgpu")]
+pub mod gpu;
 pub mod machine;
 pub mod npy;
 mod planned;

@@ -8,6 +8,8 @@ use crate::cpu::{Isa, standard};
 use crate::program::CompileTimes;
 use crate::session::Budget;
 use crate::view::{TensorView, TensorViewMut};
+#[cfg(feature = "wgpu")]
+use lawson_cpu::executable::Beside;
 use lawson_cpu::executable::{self, Executable};
 use lawson_cpu::memory::{self, Memory};
 use lawson_cpu::team::Team;
@@ -16,8 +18,10 @@ use lawson_graph::{
     ValueId, ValueInfo, interp,
 };
 use lawson_kernel::compile::{Stage, compile_watched};
-use lawson_kernel::machine::Machine;
+use lawson_kernel::machine::Machines;
 use lawson_kernel::partition::Fusion;
+#[cfg(feature = "wgpu")]
+use lawson_kernel::plan::hosted::HostKernels;
 use lawson_kernel::{Plan, ValuePort};
 use std::sync::Arc;
 use std::time::Instant;
@@ -176,7 +180,8 @@ impl Unpacked {
 
     /// The code of a graph as it is.
     pub(crate) fn new(graph: &Graph, isa: Isa, fusion: Fusion, times: &mut CompileTimes) -> Result<Unpacked> {
-        let plan = plan_for(graph, &isa.of(&lawson_cpu::host::machine()), fusion, times)?;
+        let machine = isa.of(&lawson_cpu::host::machine());
+        let plan = plan_for(graph, Machines::only(&machine), fusion, times)?;
         let signature = Signature::new(graph, &plan);
         let start = Instant::now();
         let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len(), isa)?;
@@ -208,9 +213,9 @@ fn afford(bytes: u64, limit: Option<u64>, of_what: &str) -> Result<()> {
 }
 
 /// The plan of a graph for a machine.
-fn plan_for(graph: &Graph, machine: &Machine, fusion: Fusion, times: &mut CompileTimes) -> Result<Plan> {
+fn plan_for(graph: &Graph, machines: Machines<'_>, fusion: Fusion, times: &mut CompileTimes) -> Result<Plan> {
     let mut lap = Instant::now();
-    compile_watched(graph, machine, fusion, &mut |stage| {
+    compile_watched(graph, machines, fusion, &mut |stage| {
         let now = Instant::now();
         let took = now - std::mem::replace(&mut lap, now);
         match stage {
@@ -221,20 +226,25 @@ fn plan_for(graph: &Graph, machine: &Machine, fusion: Fusion, times: &mut Compil
 }
 
 impl Planned {
-    /// Shaders of a graph as it is, for a device.
+    /// Shaders of a graph as it is, for a device, and machine code of what is placed on the processor.
     #[cfg(feature = "wgpu")]
     pub(crate) fn on_device(
         graph: &Graph,
         device: &lawson_wgpu::Device,
+        (isa, team): (Isa, Option<Team>),
         fusion: Fusion,
         times: &mut CompileTimes,
     ) -> Result<Planned> {
-        let machine = lawson_wgpu::machine_for(&device.capabilities()?);
-        let plan = plan_for(graph, &machine, fusion, times)?;
+        let target = lawson_wgpu::machine_for(&device.capabilities()?);
+        let cpu = isa.of(&lawson_cpu::host::machine());
+        let machines = Machines { target: &target, cpu: Some(&cpu) };
+        let mut plan = plan_for(graph, machines, fusion, times)?;
         let signature = Arc::new(Signature::new(graph, &plan));
         let start = Instant::now();
-        let executable =
-            lawson_wgpu::Executable::new(plan, graph.inputs().len(), graph.outputs().len(), device)?;
+        let beside = Beside::new(&mut plan, isa, || team.map_or_else(own_team, Ok))?;
+        let host = beside.map(|b| b as Arc<dyn HostKernels>);
+        let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
+        let executable = lawson_wgpu::Executable::beside(plan, inputs, outputs, device, host)?;
         device.save_cache()?;
         times.emit += start.elapsed();
         Ok(Planned { code: Runner::Wgpu(Arc::new(executable)), signature })

@@ -7,7 +7,7 @@ use crate::cpu::Isa;
 use crate::planned::{Planned, Unpacked};
 use crate::session::Session;
 use lawson_cpu::team::Team;
-use lawson_graph::{Code, Error, Graph, Result, Type};
+use lawson_graph::{Code, Error, Graph, Result, Site, Type};
 use lawson_kernel::partition::Fusion;
 use lawson_opt::Pipeline;
 use std::fmt;
@@ -53,10 +53,10 @@ pub struct CompileOptions {
     /// Which operators may share a kernel. With [`Fusion::Separate`] the standard passes are none, for they rewrite across operators:
     /// that is for seeing what fusion gains, and for finding the operator at which something goes wrong.
     pub fusion: Fusion,
-    /// The threads that run it on the CPU target; none means a team of one's own, with a member for each processor. Programs
+    /// The threads that run it on the CPU target, or what is placed on the processor; none means a team of one's own, with a member for each processor. Programs
     /// that share a team take turns on it.
     pub team: Option<Team>,
-    /// How the CPU target runs kernels; none means the best that this machine has.
+    /// How the processor runs kernels; none means the best that this machine has.
     pub isa: Option<Isa>,
     /// The device of the wgpu target; none means one of one's own, the one that the system prefers. Programs that share a device share its
     /// compiled pipelines.
@@ -105,7 +105,8 @@ pub enum Target {
     #[default]
     Cpu,
     /// Shaders for a device that `wgpu` finds (feature `wgpu`). Kernels of f16, bf16, f32, bool and integers of 8 to 64 bits run there, those of 64 bits
-    /// but for division and powers; what does not is left to the host, with transfers as steps of the plan: [`Program::operators`] says how much.
+    /// but for division and powers; what does not is left to the host, with transfers as steps of the plan: [`Program::operators`] says how much. What is
+    /// placed on `cpu` in the graph (`@device("cpu")`) runs as machine code of the processor.
     #[cfg(feature = "wgpu")]
     Wgpu,
 }
@@ -160,6 +161,7 @@ impl Program {
                 Passes::Custom(pipeline) => times.passes(|| pipeline.run(&graph))?,
             })),
             Target::Cpu => {
+                graph.check_sites(&[Site::Cpu])?;
                 let isa = usable(options.isa)?;
                 let fusion = options.fusion;
                 let code = match (&options.passes, fusion) {
@@ -182,7 +184,9 @@ impl Program {
                     Some(device) => device.clone(),
                     None => lawson_wgpu::Device::preferred()?,
                 };
+                let isa = usable(options.isa)?;
                 let fusion = options.fusion;
+                let graph = crate::gpu::sited(graph)?;
                 let graph = match (&options.passes, fusion) {
                     (Passes::Standard, Fusion::Predicted) => {
                         times.passes(|| Pipeline::standard().run(&graph))?
@@ -190,7 +194,8 @@ impl Program {
                     (Passes::None | Passes::Standard, _) => graph,
                     (Passes::Custom(pipeline), _) => times.passes(|| pipeline.run(&graph))?,
                 };
-                Compiled::Planned(Planned::on_device(&graph, &device, fusion, times)?)
+                let cpu = (isa, options.team.clone());
+                Compiled::Planned(Planned::on_device(&graph, &device, cpu, fusion, times)?)
             }
         };
         Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))

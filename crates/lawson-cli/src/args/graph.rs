@@ -31,7 +31,10 @@ pub struct ShowArgs {
     /// Print instead the machine code of each kernel, with its tree as comments.
     #[arg(long)]
     pub dump_asm: bool,
-    /// How kernels are run, for --plan, --kernels and --dump-asm.
+    /// For which target, for --plan, --kernels and --refused. The wgpu target is shown for a device that promises no more than WGSL does.
+    #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
+    pub target: Target,
+    /// How the processor runs kernels, for --plan, --kernels and --dump-asm.
     #[arg(long, value_enum, default_value_t = Isa::Avx512, value_name = "ISA")]
     pub isa: Isa,
 }
@@ -70,7 +73,8 @@ pub struct RunArgs {
     /// with AVX-512 or AVX2, of elementwise operators, views, gathers, slices at places that are data, reductions, cumulative sums, contractions,
     /// convolutions and windows in f16, bf16, f32, f64, bool and integers of 8 to 64 bits, and of loops and branches around them. What has no machine code is left to the evaluator of
     /// kernels or to the interpreter; --json says how many operators are, and `show --plan` which and why. The wgpu target makes shaders
-    /// of the same kernels, in the same dtypes but f64, for a GPU or a software device (`lawson devices`).
+    /// of the same kernels, in the same dtypes but f64, for a GPU or a software device (`lawson devices`); values that the file places on `cpu` are
+    /// computed by the processor there, with transfers as steps.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
     #[command(flatten)]
@@ -146,6 +150,9 @@ pub struct OpcodesArgs {
     /// Bytes of memory that a workgroup shares.
     #[arg(long, value_name = "BYTES")]
     pub workgroup_memory: Option<u32>,
+    /// Bytes of a buffer that a shader sees at once: it sees larger ones in windows.
+    #[arg(long, value_name = "BYTES")]
+    pub buffer_bytes: Option<u64>,
     /// How many members exchange registers.
     #[arg(long, value_name = "COUNT")]
     pub subgroup: Option<u32>,

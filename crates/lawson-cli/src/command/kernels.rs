@@ -1,23 +1,29 @@
-//! `lawson show --kernels`, `--plan`, `--refused`, `--dump-asm`: what the CPU target makes of a graph. Nothing is run, so that this works on
+//! `lawson show --kernels`, `--plan`, `--refused`, `--dump-asm`: what the CPU target, or the wgpu target, makes of a graph. Nothing is run, so that this works on
 //! machines that could not.
 //!
 //! Comes in: a graph before the passes. Goes out: kernels in their text form, under comments that say which steps launch
 //! them, how they were scheduled and what was spilled; the plan; the instructions.
 
 use super::run::operators_json;
-use crate::args::ShowArgs;
+use crate::args::{ShowArgs, Target};
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
-use lawson::cpu::{Emitted, Listing, Unsupported, emit, plan_for};
+use lawson::cpu::{Emitted, Listing, emit, plan_for};
 use lawson::graph::{Bindings, Dim, Graph};
 use lawson::kernel::partition::Refusal;
 use lawson::kernel::{Action, Again, Barrier, Bound, Plan, Step};
+use lawson::wgpu::Capabilities;
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let (graph, plan) = plan_for(graph, args.isa.to_cpu())?;
+    let isa = args.isa.to_cpu();
+    let (graph, plan) = match args.target {
+        Target::Wgpu => lawson::gpu::plan_for(graph, &Capabilities::default(), isa)?,
+        Target::Cpu | Target::Reference => plan_for(graph, isa)?,
+    };
     let bound = bind(&graph, &plan, args)?;
     if args.plan_text {
         let text = plan.to_text(bound.as_ref());
@@ -26,8 +32,15 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
             false => Ok(write!(out, "{text}")?),
         };
     }
-    let code: Vec<std::result::Result<Emitted, Unsupported>> =
-        plan.kernels.iter().map(|k| emit(k, args.isa.to_cpu(), Listing::On)).collect();
+    let shaders = match args.target {
+        Target::Wgpu => shaders(&plan),
+        Target::Cpu | Target::Reference => BTreeSet::new(),
+    };
+    let code = |n: usize| match shaders.contains(&n) {
+        true => Err("it is a shader, which `lawson opcodes` shows".to_string()),
+        false => emit(&plan.kernels[n], isa, Listing::On).map_err(|refused| refused.to_string()),
+    };
+    let code: Vec<Emission> = (0..plan.kernels.len()).map(code).collect();
     if reporter.json {
         let mut report = json!({});
         if args.plan {
@@ -57,6 +70,20 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         }
     }
     Ok(())
+}
+
+/// The machine code of a kernel, or why it has none.
+type Emission = std::result::Result<Emitted, String>;
+
+/// The kernels of a plan that steps launch on a device.
+fn shaders(plan: &Plan) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    plan.visit(&mut |step, _| {
+        if let Action::Launch { kernel } = step.action {
+            found.insert(kernel);
+        }
+    });
+    found
 }
 
 /// Which kernels were not made one: the value between them, what reads it, why, and both predicted times.
@@ -104,7 +131,11 @@ fn bind(graph: &Graph, plan: &Plan, args: &ShowArgs) -> Result<Option<Bound>> {
         args.bind.iter().map(|b| (Dim::symbol(&b.symbol), b.value, "--bind".to_string())).collect();
     let bindings =
         if entries.is_empty() { Bindings::new() } else { Bindings::solve(&entries, graph.facts())? };
-    plan.bind(&bindings).map(Some)
+    match args.target {
+        // On a device every value has a home of its own; they are shown one after another.
+        Target::Wgpu => plan.bind_apart(&bindings)?.bound().map(Some),
+        Target::Cpu | Target::Reference => plan.bind(&bindings).map(Some),
+    }
 }
 
 /// The steps that run a kernel, by number.
@@ -114,13 +145,7 @@ fn launches(plan: &Plan, kernel: usize) -> Vec<(usize, &Step)> {
     all.into_iter().enumerate().filter(|(_, s)| s.action.kernel() == Some(kernel)).collect()
 }
 
-fn kernel(
-    plan: &Plan,
-    n: usize,
-    code: &std::result::Result<Emitted, Unsupported>,
-    args: &ShowArgs,
-    out: &mut dyn Write,
-) -> Outcome {
+fn kernel(plan: &Plan, n: usize, code: &Emission, args: &ShowArgs, out: &mut dyn Write) -> Outcome {
     for (number, step) in launches(plan, n) {
         writeln!(out, "// step {number}: kernel {n}, {}", plan.describe(step))?;
     }
@@ -155,10 +180,10 @@ fn kernel(
 }
 
 /// The instructions of a kernel that was emitted with them.
-fn listing(code: &std::result::Result<Emitted, Unsupported>) -> Result<&str> {
+fn listing(code: &Emission) -> Result<&str> {
     match code {
         Ok(e) => e.code.disassembly().ok_or_else(|| Error::internal("code was emitted without a listing")),
-        Err(refused) => Err(Error::new(Code::NotLowered, refused.to_string())),
+        Err(refused) => Err(Error::new(Code::NotLowered, refused.clone())),
     }
 }
 
@@ -184,6 +209,7 @@ fn steps_json(steps: &[Step]) -> Json {
         let mut json = json!({ "buffers": buffers, "barrier_before": s.barrier == Barrier::Before });
         match &s.action {
             Action::Launch { kernel } => json["kernel"] = json!(kernel),
+            Action::Call { kernel } => json["called_kernel"] = json!(kernel),
             Action::Evaluate { kernel, why } => {
                 json["evaluated_kernel"] = json!(kernel);
                 json["because"] = json!(why.message());
@@ -216,12 +242,7 @@ fn steps_json(steps: &[Step]) -> Json {
     steps.iter().map(one).collect()
 }
 
-fn kernel_json(
-    plan: &Plan,
-    n: usize,
-    code: &std::result::Result<Emitted, Unsupported>,
-    args: &ShowArgs,
-) -> Json {
+fn kernel_json(plan: &Plan, n: usize, code: &Emission, args: &ShowArgs) -> Json {
     let steps: Vec<usize> = launches(plan, n).into_iter().map(|(number, _)| number).collect();
     let mut report = json!({ "name": plan.kernels[n].name, "steps": steps });
     match code {
@@ -234,7 +255,7 @@ fn kernel_json(
                 report["listing"] = json!(e.code.disassembly());
             }
         }
-        Err(refused) => report["refused"] = json!(refused.to_string()),
+        Err(refused) => report["refused"] = json!(refused),
     }
     if args.kernels {
         report["schedule"] = json!(plan.schedules[n].to_string());

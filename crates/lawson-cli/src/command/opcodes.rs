@@ -6,7 +6,7 @@ use crate::args::OpcodesArgs;
 use crate::report::{Outcome, Reporter};
 use crate::{device, load};
 use lawson::kernel::compile::compile;
-use lawson::wgpu::{Capabilities, Listing, machine_for, wgsl};
+use lawson::wgpu::{Binding, Capabilities, Listing, machine_for, wgsl};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -23,6 +23,9 @@ pub fn run(args: &OpcodesArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
     if let Some(bytes) = args.workgroup_memory {
         capabilities.workgroup_memory = bytes;
     }
+    if let Some(bytes) = args.buffer_bytes {
+        capabilities.max_buffer_bytes = bytes;
+    }
     match (args.no_subgroups, args.subgroup) {
         (true, _) => capabilities.subgroup = None,
         (false, Some(size)) => capabilities.subgroup = Some(size),
@@ -31,7 +34,7 @@ pub fn run(args: &OpcodesArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
     let plan = compile(&graph, &machine_for(&capabilities))?;
     let mut all = Vec::new();
     for (n, kernel) in plan.kernels.iter().enumerate() {
-        let listing = Listing::of(kernel, &capabilities);
+        let listing = Listing::bound(kernel, &capabilities, &Binding::of(kernel, &capabilities));
         if reporter.json {
             all.push(match &listing {
                 Ok(l) => json!({ "kernel": kernel.name, "opcodes": l.to_string(), "wgsl": wgsl::text(l) }),

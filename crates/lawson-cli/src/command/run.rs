@@ -120,22 +120,28 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
     Ok(CompileOptions { target, passes, fusion: args.fusion.to_lawson(), team, isa, device })
 }
 
-/// What was left to the host, if anything was.
+/// What was left to the host or placed on the processor, if anything was.
 fn left_to_host(program: &Program) -> Option<String> {
     let o = program.operators()?;
-    let Operators { machine_code, evaluator, interpreter } = o;
-    let how = match program.isa() {
-        Some(isa) => format!("{isa}: {machine_code} operators as machine code"),
-        None => format!("wgpu: {machine_code} operators as shaders"),
+    let Operators { machine_code, on_cpu, evaluator, interpreter } = o;
+    let how = match (program.isa(), on_cpu) {
+        (Some(isa), _) => format!("{isa}: {machine_code} operators as machine code"),
+        (None, 0) => format!("wgpu: {machine_code} operators as shaders"),
+        (None, _) => format!("wgpu: {machine_code} operators as shaders, {on_cpu} on the processor"),
     };
-    (o.on_host() > 0)
+    (o.on_host() + on_cpu > 0)
         .then(|| format!("{how}, {evaluator} by the evaluator, {interpreter} by the interpreter"))
 }
 
 /// How many operators ran in which way, as JSON.
 pub(super) fn operators_json(operators: Operators) -> Json {
-    let Operators { machine_code, evaluator, interpreter } = operators;
-    json!({ "machine_code": machine_code, "evaluator": evaluator, "interpreter": interpreter })
+    let Operators { machine_code, on_cpu, evaluator, interpreter } = operators;
+    json!({
+        "machine_code": machine_code,
+        "on_cpu": on_cpu,
+        "evaluator": evaluator,
+        "interpreter": interpreter,
+    })
 }
 
 /// Prints the sizes that a run had, if any were open.

@@ -106,3 +106,64 @@ fn show_prints_machine_code_under_its_tree() {
     assert!(kernel["listing"].as_str().unwrap().contains("ret") && kernel.get("text").is_none(), "{kernel}");
     assert!(kernel["code_bytes"].as_u64().unwrap() > 0);
 }
+
+/// Parts on both devices of the wgpu target.
+const PLACED: &str = r#"lawson 1
+graph @placed(%x: f32[N, 8]) -> (y: f32[N, 8]) {
+  %a @device("cpu") = exp %x
+  %y @device("gpu") = neg %a
+  return %y
+}"#;
+
+#[test]
+fn show_prints_where_steps_run_and_what_is_moved() {
+    let folder = Folder::new();
+    folder.file("p.law", PLACED);
+    let text = fine(&folder.run(&["show", "p.law", "--plan", "--target", "wgpu", "--bind", "N=3"]));
+    assert!(text.contains("on the processor") && text.matches("transfer,").count() == 2, "{text}");
+    assert!(text.contains("a.host"), "{text}");
+    let report = json(&folder.run(&["show", "p.law", "--plan", "--target", "wgpu", "--json"]));
+    let counted = serde_json::json!({ "machine_code": 1, "on_cpu": 1, "evaluator": 0, "interpreter": 0 });
+    assert_eq!(report["plan"]["operators"], counted);
+    let steps = report["plan"]["steps"].as_array().unwrap();
+    let kinds: Vec<&str> = steps
+        .iter()
+        .map(|s| ["transfer", "called_kernel", "kernel"].into_iter().find(|k| s.get(k).is_some()).unwrap())
+        .collect();
+    assert_eq!(kinds, ["transfer", "called_kernel", "transfer", "kernel"]);
+    let kernels = fine(&folder.run(&["show", "p.law", "--kernels", "--target", "wgpu"]));
+    assert!(kernels.contains("it is a shader") && kernels.contains("bytes of code"), "{kernels}");
+    // The CPU target has one device.
+    fails(&folder.run(&["show", "p.law", "--plan"]), 1, "E0843");
+    fails(
+        &folder.run(&["run", "p.law", "-i", "random", "--bind", "N=3"]),
+        1,
+        "placed on `gpu`; the target has `cpu`",
+    );
+}
+
+#[test]
+fn run_counts_operators_by_place() {
+    let folder = Folder::new();
+    folder.file("p.law", PLACED);
+    let args = ["run", "p.law", "-i", "random", "--bind", "N=3", "--target", "wgpu", "--json"];
+    let operators = &json(&folder.run(&args))["operators"];
+    let sum = operators["on_cpu"].as_u64().unwrap() + operators["evaluator"].as_u64().unwrap();
+    assert!(operators["machine_code"] == 1 && sum == 1, "{operators}");
+    let text = fine(&folder.run(&args[..args.len() - 1]));
+    assert!(text.contains("1 operators as shaders, 1 "), "{text}");
+}
+
+#[test]
+fn opcodes_show_buffers_that_are_seen_in_windows() {
+    let folder = Folder::new();
+    folder.file("neg.law", "lawson 1 graph @f(%x: f32[1001]) -> (y: f32[1001]) { %y = neg %x return %y }");
+    let whole = fine(&folder.run(&["opcodes", "neg.law"]));
+    assert!(!whole.contains("windows") && whole.contains("@binding(2)"), "{whole}");
+    let text = fine(&folder.run(&["opcodes", "neg.law", "--buffer-bytes", "1100"]));
+    // Windows begin at multiples of 256 bytes: 4004 bytes are four of 1024.
+    assert!(text.matches("in 4 windows").count() == 2 && text.contains("@binding(8)"), "{text}");
+    assert!(text.contains("if (at < 256) {") && text.contains("[at - 768]"), "{text}");
+    let refused = fine(&folder.run(&["opcodes", "neg.law", "--buffer-bytes", "256"]));
+    assert!(refused.contains("32 windows of at most 256 bytes, a shader sees 8"), "{refused}");
+}

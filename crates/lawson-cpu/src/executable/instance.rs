@@ -219,6 +219,9 @@ impl Filling<'_> {
                 then: self.block(&b.then)?,
                 otherwise: self.block(&b.otherwise)?,
             })),
+            Action::Call { .. } => {
+                return Err(Error::internal("a call where the processor is the target"));
+            }
             Action::Transfer => return Err(Error::internal("a transfer where there is no device")),
             Action::Declared { .. } => return Err(Error::internal("a step that only declares is run")),
         })

@@ -4,15 +4,17 @@
 //! members' scratch and the argument tables for the sizes of its last run. A run writes the caller's addresses into
 //! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
 //!
-//! A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
+//! `beside.rs` has kernels for plans of other targets. A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
 //! are launches alone, `general.rs` through all others, and `host.rs` does what is left to the host; `profile.rs` runs with a clock.
 
+mod beside;
 mod general;
 mod host;
 mod instance;
 mod profile;
 mod run;
 
+pub use beside::Beside;
 pub use instance::Instance;
 
 use crate::constants::Constants;
@@ -83,9 +85,9 @@ fn without_streams(kernel: &Kernel) -> Option<Kernel> {
     found.then_some(plain)
 }
 
-/// Leaves the kernels that have no code to the evaluator, as running the plan does.
-pub fn leave_to_evaluator(plan: &mut Plan, isa: Isa) {
-    for k in 0..plan.kernels.len() {
+/// Leaves those of these kernels that have no code to the evaluator, as running the plan does.
+pub fn leave_to_evaluator(plan: &mut Plan, kernels: impl IntoIterator<Item = usize>, isa: Isa) {
+    for k in kernels {
         if let Err(why) = code(&plan.kernels[k], isa) {
             plan.evaluate(k, &why);
         }

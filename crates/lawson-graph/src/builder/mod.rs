@@ -286,7 +286,7 @@ impl<'g> Builder<'g> {
         Ok(())
     }
 
-    fn info_mut(&mut self, value: ValueId) -> Result<&mut ValueInfo> {
+    pub(crate) fn info_mut(&mut self, value: ValueId) -> Result<&mut ValueInfo> {
         let offset = self.offset();
         value
             .index()
@@ -319,6 +319,9 @@ impl<'g> Builder<'g> {
                 node.inputs.iter().map(|v| find(&values, v)).collect::<Result<_>>()?;
             let results = self.op(node.op.map_dims(registry, map)?.under(&self.facts)?, &operands)?;
             for (inner, outer) in node.outputs.iter().zip(results) {
+                if let Some(placement) = &graph.value(*inner).placement {
+                    self.info_mut(outer)?.placement.get_or_insert_with(|| placement.clone());
+                }
                 values[inner.index()] = Some(outer);
             }
         }

@@ -194,7 +194,7 @@ impl<'p> Walk<'p> {
                     continue;
                 }
                 // The interpreter and the evaluator copy what they read.
-                let copied = step.step.action.is_on_host() && (a.mode == Mode::Read || b.mode == Mode::Read);
+                let copied = step.step.action.copies() && (a.mode == Mode::Read || b.mode == Mode::Read);
                 let proven = match kernel {
                     Some(k) if a.mode == Mode::Read && b.mode == Mode::Write && self.same_place(&x, &y) => {
                         let kernel = &self.memory.plan.kernels[k];

@@ -54,7 +54,8 @@ impl Groups<'_> {
     fn link(&self, g: usize, before: Option<&Link>) -> Option<Link> {
         let members = &self.members[g];
         let plain = members.products == 1 && members.reductions + members.picking + members.joining == 0;
-        let (true, &[output]) = (plain && !members.is_foreign, members.outputs.as_slice()) else {
+        let here = !members.is_foreign && !members.is_beside;
+        let (true, &[output]) = (plain && here, members.outputs.as_slice()) else {
             return None;
         };
         let node = members.nodes.iter().map(|n| self.graph.node(*n)).find(|n| is_product(&n.op))?;

@@ -10,8 +10,8 @@ use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
 use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, pieces, recurrence, takes};
-use crate::machine::Machine;
-use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
+use crate::machine::Machines;
+use lawson_graph::{Def, Dim, Graph, NodeId, Op, Site, ValueId};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -44,6 +44,8 @@ pub(super) struct Members {
     is_alone: bool,
     /// Whether it has dtypes that the machine lacks.
     pub(super) is_foreign: bool,
+    /// Whether the processor beside the target runs it.
+    pub(super) is_beside: bool,
     /// Whether it only moves elements.
     is_view: bool,
     /// Its first node: of two candidates that gain as much, the one first in the graph is taken.
@@ -68,6 +70,8 @@ pub(super) struct Groups<'g> {
     pub(super) graph: &'g Graph,
     pub(super) orders: &'g Orders,
     pub(super) costs: Costs<'g>,
+    /// Those of the processor beside the target, if something may run there.
+    beside: Option<Costs<'g>>,
     pub(super) flow: Flow,
     pub(super) members: Vec<Members>,
     /// The group of each node that has one.
@@ -85,14 +89,15 @@ impl<'g> Groups<'g> {
     pub(super) fn new(
         graph: &'g Graph,
         orders: &'g Orders,
-        machine: &'g Machine,
+        machines: Machines<'g>,
         part_of: Option<&'g [NodeId]>,
     ) -> Groups<'g> {
         let flow = Flow::new(graph);
         let mut groups = Groups {
             graph,
             orders,
-            costs: Costs::new(graph, machine),
+            costs: Costs::new(graph, machines.target),
+            beside: machines.cpu.map(|m| Costs::new(graph, m)),
             flow,
             members: Vec::new(),
             of: vec![None; graph.nodes().len()],
@@ -112,24 +117,36 @@ impl<'g> Groups<'g> {
         groups
     }
 
-    /// Whether a node takes or gives a dtype that the machine lacks.
+    /// Whether the processor beside the target runs a node.
+    fn is_beside(&self, n: NodeId) -> bool {
+        self.beside.is_some() && self.graph.site(n) == Some(Site::Cpu)
+    }
+
+    /// The costs of what runs on the target, or on the processor beside it.
+    fn costs(&self, is_beside: bool) -> &Costs<'g> {
+        self.beside.as_ref().filter(|_| is_beside).unwrap_or(&self.costs)
+    }
+
+    /// Whether a node takes or gives a dtype that its machine lacks.
     fn is_foreign(&self, n: NodeId) -> bool {
         let node = self.graph.node(n);
         let dtype = |v: &ValueId| self.graph.ty(*v).as_tensor().map(|t| t.dtype);
-        let lacks = self.costs.machine.lacks;
+        let lacks = self.costs(self.is_beside(n)).machine.lacks;
         node.inputs.iter().chain(&node.outputs).filter_map(dtype).any(|d| lacks.contains(&d))
     }
 
     /// A group of one node.
     fn alone(&self, n: NodeId) -> Members {
         let node = self.graph.node(n);
+        let is_beside = self.is_beside(n);
         let mut members = Members {
             nodes: vec![n],
             inputs: self.flow.sources[n.index()].clone(),
             outputs: node.outputs.iter().copied().filter(|v| self.is_needed(*v, &[])).collect(),
-            computing: self.costs.computing[n.index()],
+            computing: self.costs(is_beside).computing[n.index()],
             is_alone: !takes(&node.op) || self.flow.host[n.index()].is_some(),
             is_foreign: self.is_foreign(n),
+            is_beside,
             is_view: matches!(node.op, Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)),
             first: n.index(),
             rank: self.members.len(),
@@ -187,6 +204,7 @@ impl<'g> Groups<'g> {
             steps: x.steps + y.steps,
             is_alone: x.is_alone || y.is_alone,
             is_foreign: x.is_foreign || y.is_foreign,
+            is_beside: x.is_beside && y.is_beside,
             is_view: x.is_view && y.is_view,
             first: x.first.min(y.first),
             rank: y.rank,
@@ -205,7 +223,7 @@ impl<'g> Groups<'g> {
             let node = self.graph.node(*n);
             for v in a.outputs.iter().filter(|v| self.flow.sources[n.index()].contains(v)) {
                 times = times.max(match &node.op {
-                    op if is_product(op) => self.costs.times(node, *v),
+                    op if is_product(op) => self.costs(b.is_beside).times(node, *v),
                     Op::Concat(_) if self.stores_pieces(*n, b) => 1.0,
                     // Of a concatenation elements of all parts are computed, and one of them is taken.
                     Op::Gather(_) | Op::DynamicSlice(_) | Op::Concat(_) => {
@@ -219,8 +237,9 @@ impl<'g> Groups<'g> {
     }
 
     pub(super) fn predicted(&self, m: &Members) -> f64 {
-        let moved = m.inputs.iter().chain(&m.outputs).map(|v| self.costs.moving[v.index()]).sum();
-        self.costs.kernel(m.computing, moved)
+        let costs = self.costs(m.is_beside);
+        let moved = m.inputs.iter().chain(&m.outputs).map(|v| costs.moving[v.index()]).sum();
+        costs.kernel(m.computing, moved)
     }
 
     /// Joins whatever gains by it.
@@ -297,6 +316,9 @@ impl<'g> Groups<'g> {
         let operator = |m: &Members| Some(self.part_of?.get(m.first)?.index());
         if operator(x) != operator(y) {
             return Err(Refused::Separate);
+        }
+        if x.is_beside != y.is_beside {
+            return Err(Refused::Places);
         }
         if x.is_foreign != y.is_foreign {
             return Err(Refused::Foreign);
@@ -376,7 +398,8 @@ impl<'g> Groups<'g> {
         nodes.extend(&y.nodes);
         let mut joined = self.joined(a, b);
         let lowered = self.lower(&nodes, &joined.outputs).map_err(|why| (why, self.predicted(&joined)))?;
-        joined.computing += self.costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
+        let costs = self.costs(joined.is_beside);
+        joined.computing += costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
         let together = self.predicted(&joined);
         // Each slice of a product would be a product of its own, and none of them a tile.
         let sliced = joined.products > 0 && lowered.kernel.accs.len() > joined.products + joined.reductions;
@@ -512,6 +535,7 @@ impl<'g> Groups<'g> {
             (None, None, [n]) if self.graph.node(*n).op.is_composite() => {
                 attention(self.graph, *n, ATTENTION)
             }
+            (None, None, [n]) if self.is_mixed(*n) => Err(Refused::Places),
             (None, None, [n]) if matches!(self.graph.node(*n).op, Op::Scan(_)) => {
                 recurrence(self.graph, *n, &outputs)
             }
@@ -519,6 +543,12 @@ impl<'g> Groups<'g> {
         };
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
         Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into) }
+    }
+
+    /// Whether a body of a node has nodes in another place than the node.
+    fn is_mixed(&self, n: NodeId) -> bool {
+        let bodies = self.graph.node(n).op.subgraphs();
+        self.beside.is_some() && !bodies.iter().all(|(_, body)| body.is_all_at(self.graph.site(n)))
     }
 
     /// Why a group is apart from those whose results it reads.

@@ -18,7 +18,7 @@ mod order;
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
 use crate::lower::Lowered;
-use crate::machine::Machine;
+use crate::machine::{Machine, Machines};
 use lawson_graph::{Graph, NodeId, ValueId};
 
 /// Which operators may share a kernel.
@@ -69,17 +69,18 @@ pub struct Refusal {
 
 /// The groups of a graph, for values that lie in these orders. Of composites only `attention` becomes a kernel.
 pub fn partition(graph: &Graph, orders: &Orders, machine: &Machine) -> Partition {
-    partition_within(graph, orders, machine, None)
+    partition_within(graph, orders, Machines::only(machine), None)
 }
 
-/// As [`partition`], but nodes are joined only if the operator that they are part of, given for each node, is the same.
+/// As [`partition`], but nodes are joined only if the operator that they are part of, given for each node, is the same, and what is placed
+/// on the processor is joined apart from what runs on the target.
 pub fn partition_within(
     graph: &Graph,
     orders: &Orders,
-    machine: &Machine,
+    machines: Machines<'_>,
     part_of: Option<&[NodeId]>,
 ) -> Partition {
-    let mut groups = join::Groups::new(graph, orders, machine, part_of);
+    let mut groups = join::Groups::new(graph, orders, machines, part_of);
     groups.join_all();
     groups.chain_all();
     groups.finish()

@@ -109,7 +109,7 @@ impl Plan {
     /// The buffers of a step itself, each with what is done to it.
     pub fn modes<'s>(&self, step: &'s Step) -> Vec<(&'s Region, Mode)> {
         let modes: Vec<Mode> = match &step.action {
-            Action::Launch { kernel } | Action::Evaluate { kernel, .. } => {
+            Action::Launch { kernel } | Action::Call { kernel } | Action::Evaluate { kernel, .. } => {
                 let k = &self.kernels[*kernel];
                 let mode = |b| if k.buffer(b).role == Role::Output { Mode::Write } else { Mode::Read };
                 k.arguments().map(mode).collect()

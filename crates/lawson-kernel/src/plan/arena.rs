@@ -222,7 +222,9 @@ impl<'p> Walk<'p> {
                     self.note(b.condition);
                     self.phase += 1;
                 }
-                Action::Launch { .. } | Action::Evaluate { .. } => self.launches.push((self.phase, step)),
+                Action::Launch { .. } | Action::Call { .. } | Action::Evaluate { .. } => {
+                    self.launches.push((self.phase, step))
+                }
                 Action::Interpret(_) | Action::Transfer => {}
             }
         }

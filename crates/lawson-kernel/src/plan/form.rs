@@ -19,7 +19,7 @@
 //! - Buffers come first: `input` and `output` with the caller's number, `constant`, `arena`, which may say `at` which byte it lies,
 //!   `host` for what lies in the host's memory beside a device, `row r of t`, and `value` for what the host keeps without bytes. The size in bytes follows the colon.
 //! - `kernel @name { … }` is a kernel as `docs/kernel-form.md` has it, without its first line. `launch 0 @name (a, b -> y)` runs the kernel of
-//!   that number on buffers for those of its own that are not scratch; `evaluate` leaves it to the evaluator.
+//!   that number on buffers for those of its own that are not scratch; `call` runs it on the processor beside a device, `evaluate` leaves it to the evaluator.
 //! - `step name reads … writes … adds …` says what a step does without saying how: it can be checked, but not run. Parts of a graph that the
 //!   interpreter runs are printed so.
 //! - `transfer x to y` moves bytes between the host's memory and a device's.
@@ -174,6 +174,10 @@ impl Printer<'_> {
         match &step.action {
             Action::Launch { kernel } => {
                 let text = self.run("launch", *kernel, step);
+                self.line(depth, &text);
+            }
+            Action::Call { kernel } => {
+                let text = self.run("call", *kernel, step);
                 self.line(depth, &text);
             }
             Action::Evaluate { kernel, why } => {

@@ -8,6 +8,18 @@ use crate::eval;
 use lawson_graph::{Bindings, Code, DType, Error, Graph, HostTensor, Result, Symbol, Value, interp};
 use std::sync::Arc;
 
+/// Kernels as machine code of the processor, for a plan of another target whose steps call them ([`Action::Call`]).
+pub trait HostKernels: std::fmt::Debug + Send + Sync {
+    /// A kernel, by number, for these sizes.
+    fn prepare(&self, kernel: usize, bindings: &Bindings) -> Result<Box<dyn HostCall>>;
+}
+
+/// A kernel of the processor, with its sizes known.
+pub trait HostCall: std::fmt::Debug + Send {
+    /// Runs it on what it reads and what it writes, each in the order of the kernel's buffers.
+    fn run(&mut self, reads: &[&[u8]], writes: &mut [&mut [u8]]) -> Result<()>;
+}
+
 /// A step of the host, with its sizes known.
 #[derive(Debug)]
 pub struct Hosted {

@@ -92,6 +92,14 @@ fn bound(plan: &Plan, offsets: Vec<Option<usize>>) -> Result<Option<Bound>> {
     Ok(Some(Bound { bytes, offsets, arena, needed: 0 }))
 }
 
+/// How a step runs a kernel.
+#[derive(Clone, Copy)]
+enum Verb {
+    Launch,
+    Call,
+    Evaluate,
+}
+
 struct Parser<'a> {
     cursor: Cursor<'a>,
     plan: Plan,
@@ -267,12 +275,14 @@ impl Parser<'_> {
         let start = self.cursor.span();
         let number = self.places.len();
         self.places.push(self.cursor.source.place(start));
-        let (word, span) = self
-            .cursor
-            .word("a step: `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`")?;
+        let (word, span) = self.cursor.word(
+            "a step: `step`, `launch`, `call`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`",
+        )?;
         let step = match word {
             "step" => self.declared()?,
-            "launch" | "evaluate" => self.run(word == "evaluate")?,
+            "launch" => self.run(Verb::Launch)?,
+            "call" => self.run(Verb::Call)?,
+            "evaluate" => self.run(Verb::Evaluate)?,
             "transfer" => {
                 let from = self.region()?;
                 self.cursor.expect_word("to")?;
@@ -293,8 +303,7 @@ impl Parser<'_> {
             }
             _ => {
                 let message = format!("`{word}` is no step");
-                let help =
-                    "a step is `step`, `launch`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`";
+                let help = "a step is `step`, `launch`, `call`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`";
                 return Err(self.cursor.source.error(Code::Syntax, span, message).help(help));
             }
         };
@@ -326,7 +335,7 @@ impl Parser<'_> {
         Ok(Step::new(Action::Declared { name, accesses }, []))
     }
 
-    fn run(&mut self, evaluate: bool) -> Result<Step> {
+    fn run(&mut self, verb: Verb) -> Result<Step> {
         let span = self.cursor.span();
         let kernel = self.number("the number of a kernel")?;
         let (name, at) = self.cursor.at_name("the kernel's name")?;
@@ -359,9 +368,10 @@ impl Parser<'_> {
         let buffers =
             roles.iter().filter_map(|r| if *r == Role::Input { reads.next() } else { writes.next() });
         let buffers: Vec<Region> = buffers.collect();
-        let action = match evaluate {
-            false => Action::Launch { kernel },
-            true => {
+        let action = match verb {
+            Verb::Launch => Action::Launch { kernel },
+            Verb::Call => Action::Call { kernel },
+            Verb::Evaluate => {
                 self.cursor.expect_word("because")?;
                 let (why, _) = self.cursor.name("the reason, in quotes")?;
                 Action::Evaluate { kernel, why: Error::new(Code::NotEmitted, why.into_owned()) }

@@ -39,6 +39,11 @@ pub enum Action {
         /// The kernel, by number.
         kernel: usize,
     },
+    /// The processor runs a kernel as machine code of its own, in a plan of another target. The buffers are as for a launch.
+    Call {
+        /// The kernel, by number.
+        kernel: usize,
+    },
     /// One member runs a kernel by the portable evaluator. The buffers are as for a launch.
     Evaluate {
         /// The kernel, by number.
@@ -180,13 +185,20 @@ impl Action {
 
     /// Whether it is left to the host: one member of a team runs it while the others wait, and a device waits for it.
     pub fn is_on_host(&self) -> bool {
+        matches!(self, Action::Evaluate { .. } | Action::Interpret(_) | Action::Call { .. })
+    }
+
+    /// Whether it copies what it reads before it writes.
+    pub fn copies(&self) -> bool {
         matches!(self, Action::Evaluate { .. } | Action::Interpret(_))
     }
 
     /// The kernel that it runs.
     pub fn kernel(&self) -> Option<usize> {
         match self {
-            Action::Launch { kernel } | Action::Evaluate { kernel, .. } => Some(*kernel),
+            Action::Launch { kernel } | Action::Call { kernel } | Action::Evaluate { kernel, .. } => {
+                Some(*kernel)
+            }
             _ => None,
         }
     }
@@ -201,6 +213,13 @@ impl Action {
             Action::Branch(b) => vec![&b.then, &b.otherwise],
             _ => Vec::new(),
         }
+    }
+
+    /// The same without the steps that it holds.
+    pub(super) fn without_blocks(&self) -> Action {
+        let mut action = self.clone();
+        action.blocks_mut().into_iter().for_each(Vec::clear);
+        action
     }
 
     /// The blocks that it holds, to change them.

@@ -44,7 +44,9 @@ impl Plan {
     /// What a step is called: the kernel, the operators, or what it is.
     pub fn step_name(&self, step: &Step) -> String {
         match &step.action {
-            Action::Launch { kernel } | Action::Evaluate { kernel, .. } => self.kernels[*kernel].name.clone(),
+            Action::Launch { kernel } | Action::Call { kernel } | Action::Evaluate { kernel, .. } => {
+                self.kernels[*kernel].name.clone()
+            }
             Action::Interpret(i) => {
                 let ops = i.graph.nodes().iter().filter(|n| !matches!(n.op, lawson_graph::Op::Constant(_)));
                 let ops: Vec<&str> = ops.map(|n| n.op.name()).collect();
@@ -165,6 +167,7 @@ fn block(
         let what = plan.describe(step);
         match &step.action {
             Action::Launch { kernel } => writeln!(f, "{margin}{n}: kernel {kernel}, {what}")?,
+            Action::Call { kernel } => writeln!(f, "{margin}{n}: kernel {kernel} on the processor, {what}")?,
             Action::Evaluate { kernel, why } => {
                 writeln!(f, "{margin}{n}: kernel {kernel} by the evaluator, {what}")?;
                 writeln!(f, "{margin}   because {}", why.message())?;

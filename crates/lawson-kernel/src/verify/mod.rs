@@ -22,7 +22,7 @@
 //! 9. Conflicts (`conflict.rs`). Iterations that are executed together write different elements, and none reads what another
 //!    one writes.
 //!
-//! Each has a code of its own; `tests/verify.rs` breaks each alone.
+//! Each has a code of its own; `tests/verify/` breaks each alone.
 
 mod arena;
 mod conflict;

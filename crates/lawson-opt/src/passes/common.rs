@@ -34,7 +34,12 @@ impl Pass for CommonSubexpressions {
             node.op.hash(&mut hasher);
             operands.hash(&mut hasher);
             let bucket = seen.entry(hasher.finish()).or_default();
-            let twin = bucket.iter().find(|other| other.op == node.op && leaders(&leader, other) == operands);
+            let same = |other: &&&Node| {
+                other.op == node.op
+                    && leaders(&leader, other) == operands
+                    && device(graph, other) == device(graph, node)
+            };
+            let twin = bucket.iter().find(same);
             match twin {
                 Some(other) => {
                     for (old, new) in node.outputs.iter().zip(&other.outputs) {
@@ -47,6 +52,11 @@ impl Pass for CommonSubexpressions {
         }
         Ok((!patch.is_empty()).then_some(patch))
     }
+}
+
+/// Where a node is placed: what is computed in two places is not one.
+fn device<'g>(graph: &'g Graph, node: &Node) -> Option<&'g str> {
+    node.outputs.iter().find_map(|v| graph.value(*v).placement.as_ref()?.device.as_deref())
 }
 
 /// The operands, each as the first value that equals it; in one order where the order does not matter.

@@ -30,7 +30,9 @@ impl Pass for OrderOperands {
         let mut swapped: Vec<(ValueId, ValueId)> = Vec::new();
         for node in graph.nodes() {
             if commutes(&node.op) && keys[node.inputs[0].index()] > keys[node.inputs[1].index()] {
+                let first = b.added().len();
                 let new = b.op1(node.op.clone(), &[node.inputs[1], node.inputs[0]])?;
+                b.follow(node.outputs[0], first)?;
                 swapped.push((node.outputs[0], new));
             }
         }

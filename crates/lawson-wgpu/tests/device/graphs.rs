@@ -1,6 +1,6 @@
 //! Graphs lowered to one kernel each, on the device, against the oracle with its bounds.
 
-use crate::support::{gpu, run};
+use crate::support::{gpu, oracle_options, run};
 use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson_graph::{Bindings, Graph, HostTensor, Op, Symbol, Value, interp};
 use lawson_kernel::Group;
@@ -64,7 +64,7 @@ fn check_kernel(graph: &Graph, lowered: &Lowered, sizes: &[(&str, i64)], slack: 
     let bindings = complete_bindings(&mut rng, graph, &known, 6).unwrap();
     for elements in [Elements::Tame, Elements::Wild] {
         let inputs = random_inputs(&mut rng, graph, &bindings, elements).unwrap();
-        let oracle = interp::run_bounded(graph, &inputs, &interp::Options::default()).unwrap();
+        let oracle = interp::run_bounded(graph, &inputs, &oracle_options()).unwrap();
         let results = on_device(graph, lowered, &bindings, &inputs);
         for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
             let found = interp::compare(expected, actual, slack);

@@ -1,6 +1,6 @@
 //! Random graphs, a kernel a node: kernels on the device where it has their dtypes, the rest on the direct evaluator.
 
-use crate::support::{gpu, run};
+use crate::support::{gpu, oracle_options, run};
 use lawson_graph::random::{Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
 use lawson_graph::{Code, interp};
 use lawson_kernel::choose::{Freedom, choose};
@@ -11,7 +11,7 @@ use lawson_kernel::machine::Machine;
 #[test]
 fn random_graphs_run_node_by_node_as_on_the_interpreter() {
     let shape = GraphShape { control: false, ..GraphShape::default() };
-    let options = interp::Options::default();
+    let options = oracle_options();
     let (mut here, mut elsewhere, mut compared, mut undetermined) = (0, 0, 0, 0);
     for seed in 0..100 {
         let graph = random_graph(&mut Rng::new(seed), &shape).unwrap();

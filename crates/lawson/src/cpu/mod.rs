@@ -9,7 +9,7 @@ pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 
 use crate::program::CompileTimes;
 use lawson_cpu::executable::leave_to_evaluator;
-use lawson_graph::{Graph, Result};
+use lawson_graph::{Graph, Result, Site};
 use lawson_kernel::{Operators, Plan};
 use lawson_opt::Pipeline;
 
@@ -30,9 +30,11 @@ pub fn plan(graph: &Graph) -> Result<(Graph, Plan)> {
 
 /// The same, for kernels that are run in this way.
 pub fn plan_for(graph: &Graph, isa: Isa) -> Result<(Graph, Plan)> {
+    graph.check_sites(&[Site::Cpu])?;
     let make = |graph: &Graph, _: &mut CompileTimes| {
         let mut plan = lawson_kernel::compile::compile(graph, &isa.of(&machine()))?;
-        leave_to_evaluator(&mut plan, isa);
+        let kernels = 0..plan.kernels.len();
+        leave_to_evaluator(&mut plan, kernels, isa);
         Ok(plan)
     };
     standard(graph, isa, &mut CompileTimes::default(), make, |plan| plan.operators())

@@ -164,8 +164,6 @@ impl Judge {
     /// The device of the wgpu target; the one that the system prefers if it is not said.
     #[cfg(feature = "wgpu")]
     pub fn device(mut self, device: Option<lawson_wgpu::Device>) -> Judge {
-        // What a device was seen to do to subnormal numbers is no fault of a kernel.
-        self.options.flushes = device.as_ref().and_then(|d| d.capabilities().ok()).is_some_and(|c| c.flushes);
         self.device = device;
         self
     }
@@ -199,8 +197,24 @@ impl Judge {
         self.cases(&Cases { graph: case.graph.clone(), runs: vec![case.inputs.clone()] })
     }
 
+    /// Opens the device that the system prefers if none was given, once for all cases, and takes what it was seen to do to subnormal numbers
+    /// for no fault of a kernel. What does not open is for compiling to say.
+    #[cfg(feature = "wgpu")]
+    fn open_device(&mut self) {
+        if self.target != Target::Wgpu {
+            return;
+        }
+        if self.device.is_none() {
+            self.device = lawson_wgpu::Device::preferred().ok();
+        }
+        let capabilities = self.device.as_ref().and_then(|d| d.capabilities().ok());
+        self.options.flushes = capabilities.is_some_and(|c| c.flushes);
+    }
+
     /// Judges a graph on all its inputs.
     pub fn cases(&mut self, cases: &Cases) -> Verdict {
+        #[cfg(feature = "wgpu")]
+        self.open_device();
         let compiled = guarded(|| self.compile(&cases.graph));
         let programs = match compiled {
             Ok(Ok(programs)) => programs,

@@ -29,7 +29,7 @@ fn operators_without_kernels_run_on_the_interpreter_and_are_named_in_the_plan() 
     let x = HostTensor::from_slice(&[6], &[3f32, -1.0, 2.0, 0.5, 9.0, -4.0]).unwrap();
     let (_, program) = both(text, &[x.into()]);
     let counted = program.operators().unwrap();
-    assert_eq!(counted, Operators { machine_code: 2, evaluator: 0, interpreter: 1 });
+    assert_eq!(counted, Operators { machine_code: 2, on_cpu: 0, evaluator: 0, interpreter: 1 });
     let plan = program.plan().unwrap().to_string();
     assert!(plan.contains("interpreter, @sort(") && plan.contains("because `sort`"), "{plan}");
 }
@@ -80,7 +80,7 @@ fn dtypes_without_code_run_on_the_evaluator_whole_groups_at_a_time() {
         );
         let given: Vec<Value> = inputs(&text, &[("N", 7)], 3).into_iter().map(Value::Tensor).collect();
         let (_, program) = both(&text, &given);
-        let Operators { machine_code, evaluator, interpreter } = program.operators().unwrap();
+        let Operators { machine_code, evaluator, interpreter, .. } = program.operators().unwrap();
         assert_eq!((machine_code + evaluator, interpreter), (2, 0), "{dtype}");
         let plan = program.plan().unwrap();
         assert_eq!(plan.steps.len(), 1, "{plan}");
@@ -205,7 +205,7 @@ fn the_portable_target_gives_the_oracles_results_on_any_machine() {
     };
     let program = Program::compile(graph(text), &options).unwrap();
     assert_eq!(program.isa(), Some(Isa::Portable));
-    let Operators { machine_code, evaluator, interpreter } = program.operators().unwrap();
+    let Operators { machine_code, evaluator, interpreter, .. } = program.operators().unwrap();
     assert!(machine_code == 0 && interpreter == 0 && evaluator > 0);
     let mut session = program.session();
     for n in [1, 5, 9] {
@@ -241,7 +241,7 @@ fn a_dtype_without_code_takes_no_product_along() {
           return %y
         }";
     let program = compile(text);
-    let Operators { machine_code, evaluator, interpreter } = program.operators().unwrap();
+    let Operators { machine_code, evaluator, interpreter, .. } = program.operators().unwrap();
     assert_eq!((evaluator, interpreter), (1, 0));
     assert!(machine_code >= 2);
 }

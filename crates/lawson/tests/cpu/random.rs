@@ -6,12 +6,13 @@ mod trial;
 use super::there;
 use lawson::cpu::Isa;
 use lawson::kernel::Operators;
+use lawson::kernel::machine::Machine;
 use lawson::{CompileOptions, DType, Fusion, Target, Team};
 use trial::Trial;
 
-/// Integers that share bytes, and floats of 8 bits and less.
-fn is_tiny(dtype: DType) -> bool {
-    dtype != DType::Bool && (dtype.bits() < 8 || dtype.bits() == 8 && dtype.is_float())
+/// Whether the machine model says that kernels of a dtype have no code.
+fn is_lacked(dtype: DType) -> bool {
+    Machine::default().lacks.contains(&dtype)
 }
 
 fn check(isa: Isa, fusion: Fusion, count: u64, threads: &[usize]) -> Operators {
@@ -21,8 +22,8 @@ fn check(isa: Isa, fusion: Fusion, count: u64, threads: &[usize]) -> Operators {
             CompileOptions { target: Target::Cpu, fusion, team, isa: Some(isa), ..CompileOptions::default() };
         (format!("{threads} threads"), options)
     };
-    let evaluated = if isa == Isa::Portable { |_| true } else { is_tiny };
-    Trial { ways: threads.iter().map(way).collect(), evaluated }.check(count)
+    let evaluated = if isa == Isa::Portable { |_| true } else { is_lacked };
+    Trial { ways: threads.iter().map(way).collect(), evaluated, flushes: false }.check(count)
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn no_graph_is_refused_with_operators_apart() {
 
 #[test]
 fn the_portable_evaluator_runs_every_kernel() {
-    let Operators { machine_code, evaluator, interpreter } =
+    let Operators { machine_code, evaluator, interpreter, .. } =
         check(Isa::Portable, Fusion::Predicted, 120, &[2]);
     assert!(machine_code == 0 && evaluator > 100 && interpreter > 100);
 }

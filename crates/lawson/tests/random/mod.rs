@@ -14,16 +14,19 @@ pub(crate) struct Trial {
     pub(crate) ways: Vec<(String, CompileOptions)>,
     /// Whether the target leaves kernels with this dtype to the evaluator.
     pub(crate) evaluated: fn(DType) -> bool,
+    /// Whether it may take subnormal numbers for zeros.
+    pub(crate) flushes: bool,
 }
 
 /// A graph of a seed, inputs for it, and what the oracle says of them, unless that refuses them.
-fn case(seed: u64) -> Option<(Graph, Vec<Value>, Vec<interp::Bounded>)> {
+fn case(seed: u64, flushes: bool) -> Option<(Graph, Vec<Value>, Vec<interp::Bounded>)> {
     let graph = random_graph(&mut Rng::new(seed), &GraphShape::default()).unwrap();
     let mut rng = Rng::new(seed);
     let bindings = random_bindings(&mut rng, &graph, 20).unwrap();
     let elements = if seed.is_multiple_of(2) { Elements::Tame } else { Elements::Wild };
     let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
-    let oracle = interp::run_bounded(&graph, &inputs, &interp::Options::default()).ok()?;
+    let options = interp::Options { flushes, ..interp::Options::default() };
+    let oracle = interp::run_bounded(&graph, &inputs, &options).ok()?;
     Some((graph, inputs, oracle))
 }
 
@@ -49,7 +52,7 @@ impl Trial {
         let mut all = Operators::default();
         let mut failures = Vec::new();
         for seed in from..from + number("COUNT").unwrap_or(count) {
-            let Some((graph, inputs, oracle)) = case(seed) else { continue };
+            let Some((graph, inputs, oracle)) = case(seed, self.flushes) else { continue };
             let mut fail = |what: String| failures.push(format!("seed {seed}, {what}\n{graph}"));
             let mut first: Option<Vec<Value>> = None;
             for (way, options) in &self.ways {

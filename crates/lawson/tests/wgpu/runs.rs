@@ -1,18 +1,13 @@
 //! Runs: sizes that change, loops, branches, what is left to the host, the caller's memory, devices that are lost.
 
-use super::device;
-use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
-use lawson::graph::{Bindings, Graph, Symbol, interp};
+use super::{compare, device, parse, sizes_of};
+use lawson::graph::random::{Elements, Rng};
 use lawson::kernel::Action;
 use lawson::wgpu::cache::Kind;
 use lawson::wgpu::{Device, Options};
 use lawson::{
     Code, CompileOptions, DType, Limits, Program, Target, Tensor, TensorView, TensorViewMut, Value,
 };
-
-fn parse(text: &str) -> Graph {
-    Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn on(device: Device) -> CompileOptions {
     CompileOptions { target: Target::Wgpu, device: Some(device), ..CompileOptions::default() }
@@ -22,27 +17,16 @@ fn compile(text: &str) -> Program {
     Program::compile(parse(text), &on(device())).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a graph twice in one session for each of these sizes, and compares with the oracle.
+/// Runs a graph in one session for each of these sizes, and compares with the oracle.
 fn check_sizes(text: &str, sizes: &[&[(&str, i64)]]) -> Program {
     let graph = parse(text);
     let program = compile(text);
     let mut session = program.session();
     for (n, sizes) in sizes.iter().enumerate() {
         let mut rng = Rng::new(n as u64);
-        let mut known = Bindings::new();
-        for (name, size) in *sizes {
-            known.define(Symbol::new(name), *size, "the test");
-        }
-        let bindings = complete_bindings(&mut rng, &graph, &known, 6).unwrap();
+        let bindings = sizes_of(&graph, sizes, &mut rng);
         for elements in [Elements::Tame, Elements::Wild] {
-            let inputs = random_inputs(&mut rng, &graph, &bindings, elements).unwrap();
-            let oracle = interp::run_bounded(&graph, &inputs, &interp::Options::default()).unwrap();
-            let results = session.run_values(&inputs).unwrap_or_else(|e| panic!("{e}"));
-            for ((expected, actual), output) in oracle.iter().zip(&results).zip(graph.outputs()) {
-                let found = interp::compare(expected, actual, 4.0);
-                let plan = program.plan().unwrap();
-                assert!(found.ok(), "{}, {elements:?}, {sizes:?}: {found}\n{plan}", output.name);
-            }
+            compare(&graph, &mut session, &bindings, elements, &mut rng);
         }
     }
     program

@@ -55,7 +55,7 @@ impl Places {
             port.ty.visit_dims(&mut |d| d.visit_symbols(&mut |s| sizes.extend([s.clone()])));
         }
         plan.visit(&mut |step, _| match &step.action {
-            Action::Launch { .. } => self.kernels += step.operators,
+            Action::Launch { .. } | Action::Call { .. } => self.kernels += step.operators,
             Action::Evaluate { why, .. } => {
                 *self.evaluator.entry(why.message().to_string()).or_default() += step.operators;
             }
