@@ -57,8 +57,8 @@ pub(super) enum NoFrame {
 }
 
 impl Frame {
-    /// From the bytes of a frame header. Allocates the coefficients, at most `limit` of them.
-    pub(super) fn new(header: &[u8], progressive: bool, limit: usize) -> Result<Frame, NoFrame> {
+    /// From the bytes of a frame header, in a file of so many bytes. Allocates the coefficients, at most `limit` of them.
+    pub(super) fn new(header: &[u8], progressive: bool, file: usize, limit: usize) -> Result<Frame, NoFrame> {
         let [8, h1, h0, w1, w0, count, rest @ ..] = header else { return Err(NoFrame::Undecodable) };
         let side = |high: u8, low: u8| usize::from(u16::from_be_bytes([high, low]));
         let (height, width) = (side(*h1, *h0), side(*w1, *w0));
@@ -84,6 +84,10 @@ impl Frame {
         let blocks: usize = parts.iter().map(|p| units.0 * p.1 * units.1 * p.2).sum();
         if blocks.saturating_mul(64) > limit {
             return Err(NoFrame::TooLarge);
+        }
+        // Every block takes a bit at least.
+        if blocks > file.saturating_mul(8) {
+            return Err(NoFrame::Undecodable);
         }
         let component = |(id, h, v, steps): (u8, usize, usize, usize)| Component {
             id,

@@ -47,7 +47,7 @@ pub(super) fn decode(bytes: &[u8], limit: usize) -> Result<Picture, Unread> {
         at = end;
         match marker {
             0xc0..=0xc2 if reader.frame.is_none() => {
-                let frame = Frame::new(segment, marker == 0xc2, limit);
+                let frame = Frame::new(segment, marker == 0xc2, bytes.len(), limit);
                 reader.frame = Some(frame.map_err(|why| match why {
                     NoFrame::Undecodable => Unread::Undecodable,
                     NoFrame::TooLarge => Unread::TooLarge,

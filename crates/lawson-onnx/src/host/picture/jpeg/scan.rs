@@ -185,9 +185,9 @@ impl Scan {
             at += 1;
         }
         if state.empty > 0 {
-            for old in ZIGZAG[at..=self.last].iter().map(|i| *i) {
-                if block[old] != 0 {
-                    refine(&mut state.bits, &mut block[old], step)?;
+            for place in &ZIGZAG[at..=self.last] {
+                if block[*place] != 0 {
+                    refine(&mut state.bits, &mut block[*place], step)?;
                 }
             }
             state.empty -= 1;
