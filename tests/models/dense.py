@@ -2,6 +2,7 @@
 
 import torch
 import transformers as tf
+from torch import nn
 from torchvision.models import segmentation, video
 
 from case import Case, family, settle
@@ -18,6 +19,22 @@ def stages(count):
     config = resnet_backbone()
     config.out_features = ["stage2", "stage3", "stage4"][-count:]
     return config
+
+
+def loud(net, side):
+    """The network with settled batch norms, and a last layer that makes of its values more than tolerances."""
+    settle(net, torch.randn(8, 3, side, side))
+    last = [m for m in net.modules() if isinstance(m, (nn.Linear, nn.Conv2d))][-1]
+    nn.init.normal_(last.weight)
+    return net
+
+
+def awake(net):
+    """The network with weights that keep the size of values, where those of its initialisation let them vanish."""
+    for m in net.modules():
+        if isinstance(m, (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)):
+            nn.init.kaiming_normal_(m.weight)
+    return net
 
 
 def boxes(out):
@@ -75,7 +92,7 @@ def rt_detr():
 def upernet():
     backbone = tf.ConvNextConfig(hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], out_features=["stage1", "stage2", "stage3", "stage4"])
     config = tf.UperNetConfig(backbone_config=backbone, hidden_size=16, use_auxiliary_head=False, num_labels=4)
-    return pixels(tf.UperNetForSemanticSegmentation(config), 64, (2, 1), pick=lambda o: o.logits)
+    return pixels(loud(tf.UperNetForSemanticSegmentation(config), 64), 64, (2, 1), pick=lambda o: o.logits)
 
 
 @family("depth_anything")
@@ -87,7 +104,7 @@ def depth_anything():
     config = tf.DepthAnythingConfig(
         backbone_config=backbone, patch_size=14, reassemble_hidden_size=32, neck_hidden_sizes=[8, 16, 16, 32], fusion_hidden_size=16, head_hidden_size=8,
     )
-    return pixels(tf.DepthAnythingForDepthEstimation(config), 56, (2, 1), pick=lambda o: o.predicted_depth)
+    return pixels(awake(tf.DepthAnythingForDepthEstimation(config)), 56, (2, 1), pick=lambda o: o.predicted_depth)
 
 
 @family("zoedepth")
@@ -111,7 +128,7 @@ def sam():
         mask_decoder_config=dict(hidden_size=16, mlp_dim=32, num_attention_heads=2, attention_downsample_rate=2, iou_head_hidden_dim=16),
     )
     return Case(
-        tf.SamModel(config).eval(),
+        awake(tf.SamModel(config)).eval(),
         inputs=lambda batch: {"pixel_values": torch.randn(batch, 3, 64, 64), "input_points": 64 * torch.rand(batch, 1, 2, 2), "input_labels": torch.ones(batch, 1, 2, dtype=torch.int64)},
         dims={"batch": (2, 1)},
         axes={"pixel_values": {0: "batch"}, "input_points": {0: "batch"}, "input_labels": {0: "batch"}},
@@ -154,10 +171,16 @@ def vivit():
     )
 
 
-embedding("mobilevit_v2", "MobileViTV2Config", "MobileViTV2ForImageClassification", 64, image_size=64, width_multiplier=0.25)
-embedding("mobilenet_v1", "MobileNetV1Config", "MobileNetV1ForImageClassification", 64, depth_multiplier=0.25, image_size=64, min_depth=8)
+def settled(name, config, model, side, **more):
+    """A classifier of transformers whose batch norms have the statistics of random data."""
+    make = lambda: loud(getattr(tf, model)(getattr(tf, config)(**more)), side)
+    family(name)(lambda: pixels(make(), side, pick=lambda o: o[0]))
+
+
+settled("mobilevit_v2", "MobileViTV2Config", "MobileViTV2ForImageClassification", 64, image_size=64, width_multiplier=0.25)
+settled("mobilenet_v1", "MobileNetV1Config", "MobileNetV1ForImageClassification", 64, depth_multiplier=0.25, image_size=64, min_depth=8)
 embedding("big_transfer", "BitConfig", "BitForImageClassification", 64, embedding_size=32, hidden_sizes=[32, 32, 64, 64], depths=[1, 1, 1, 1], layer_type="preactivation", num_groups=8)
-embedding("swiftformer", "SwiftFormerConfig", "SwiftFormerForImageClassification", 64, embed_dims=[8, 16, 16, 32], depths=[1, 1, 1, 1], image_size=64)
+settled("swiftformer", "SwiftFormerConfig", "SwiftFormerForImageClassification", 64, embed_dims=[8, 16, 16, 32], depths=[1, 1, 1, 1], image_size=64)
 embedding("pvt_v2", "PvtV2Config", "PvtV2ForImageClassification", 64, image_size=64, hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 2, 4])
 embedding("dinov2_registers", "Dinov2WithRegistersConfig", "Dinov2WithRegistersForImageClassification", hidden_size=32, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=8)
 embedding("vit_msn", "ViTMSNConfig", "ViTMSNForImageClassification", **TINY, image_size=32, patch_size=8)
