@@ -318,7 +318,11 @@ def main():
     sys.path.insert(0, str(HERE))
     warnings.filterwarnings("ignore")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    # Each registers its families.
+    import dense  # noqa: F401
     import language  # noqa: F401
+    import mixed  # noqa: F401
+    import plain  # noqa: F401
     import vision  # noqa: F401
     from case import FAMILIES
 

@@ -47,6 +47,9 @@ pub enum DType {
     F8E4M3Fnuz,
     /// 8-bit float, 5 exponent and 2 mantissa bits, no infinities, one NaN in the place of -0 (`e5m2fnuz`).
     F8E5M2Fnuz,
+    /// 8-bit exponent and nothing else: powers of two from 2^-127 to 2^127, and one NaN (`e8m0fnu`). It has neither sign nor zero, and no
+    /// arithmetic.
+    F8E8M0,
     /// IEEE half precision.
     F16,
     /// The upper half of an f32.
@@ -76,7 +79,7 @@ pub enum Class {
 
 impl DType {
     /// Every dtype.
-    pub const ALL: [DType; 23] = [
+    pub const ALL: [DType; 24] = [
         DType::Bool,
         DType::U2,
         DType::I2,
@@ -95,6 +98,7 @@ impl DType {
         DType::F8E5M2,
         DType::F8E4M3Fnuz,
         DType::F8E5M2Fnuz,
+        DType::F8E8M0,
         DType::F16,
         DType::BF16,
         DType::F32,
@@ -123,6 +127,7 @@ impl DType {
             DType::F8E5M2 => "f8e5m2",
             DType::F8E4M3Fnuz => "f8e4m3fnuz",
             DType::F8E5M2Fnuz => "f8e5m2fnuz",
+            DType::F8E8M0 => "f8e8m0fnu",
             DType::F16 => "f16",
             DType::BF16 => "bf16",
             DType::F32 => "f32",
@@ -137,7 +142,7 @@ impl DType {
             DType::U2 | DType::I2 => 2,
             DType::U4 | DType::I4 | DType::F4E2M1 => 4,
             DType::Bool | DType::U8 | DType::I8 => 8,
-            DType::F8E4M3 | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz => 8,
+            DType::F8E4M3 | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0 => 8,
             DType::U16 | DType::I16 | DType::F16 | DType::BF16 => 16,
             DType::U32 | DType::I32 | DType::F32 => 32,
             DType::U64 | DType::I64 | DType::F64 => 64,
@@ -176,10 +181,10 @@ impl DType {
         self.is_int() || self.is_float()
     }
 
-    /// Whether operators compute with it. A float without NaN has no result for many of them: it is kept, moved, compared and
-    /// converted, and computed with in a wider type.
+    /// Whether operators compute with it. A float without NaN, or without zero, has no result for many of them: it is kept, moved,
+    /// compared and converted, and computed with in a wider type.
     pub fn has_arithmetic(self) -> bool {
-        self.is_int() || self.has_nan()
+        self.is_int() || self.is_float() && !matches!(self, DType::F4E2M1 | DType::F8E8M0)
     }
 
     /// Whether it has a sign.
@@ -200,6 +205,7 @@ impl DType {
     /// The precision of a float: how many bits its significand has, the implicit one included.
     pub fn significand_bits(self) -> Option<u32> {
         Some(match self {
+            DType::F8E8M0 => 1,
             DType::F4E2M1 => 2,
             DType::F8E4M3 | DType::F8E4M3Fnuz => 4,
             DType::F8E5M2 | DType::F8E5M2Fnuz => 3,
@@ -223,6 +229,7 @@ impl DType {
             DType::F8E4M3 => 448.0,
             DType::F8E4M3Fnuz => 240.0,
             DType::F8E5M2 | DType::F8E5M2Fnuz => 57344.0,
+            DType::F8E8M0 => 2f64.powi(127),
             DType::F16 => 65504.0,
             DType::BF16 => f64::from(f32::from_bits(0x7f7f_0000)),
             DType::F32 => f64::from(f32::MAX),
@@ -239,6 +246,7 @@ impl DType {
             DType::F8E4M3Fnuz => -10,
             DType::F8E5M2 => -16,
             DType::F8E5M2Fnuz => -17,
+            DType::F8E8M0 => -127,
             DType::F16 => -24,
             DType::BF16 => -133,
             DType::F32 => -149,
@@ -278,11 +286,14 @@ impl DType {
             (Class::Float, Class::Float) => match wider {
                 DType::F64 => true,
                 DType::F32 => self != DType::F64,
-                DType::F16 | DType::BF16 => self.bits() <= 8,
+                DType::F16 => self.bits() <= 8 && self != DType::F8E8M0,
+                DType::BF16 => self.bits() <= 8,
                 // Those of other bits differ in their NaNs, infinities or zeros.
                 DType::F8E4M3 | DType::F8E5M2 => self == DType::F4E2M1,
                 _ => false,
             },
+            // It has no zero.
+            (_, Class::Float) if wider == DType::F8E8M0 => false,
             (Class::Float, _) => false,
             (_, Class::Float) => {
                 let Some((lo, hi)) = self.int_range() else { return false };

@@ -25,6 +25,7 @@ pub fn wrap(dtype: DType, value: i128) -> i128 {
 
 /// Rounds to the nearest value of a float dtype, ties to even. Overflow gives an infinity, NaN in types
 /// that have no infinities, and the greatest value in those that have no NaN either, where NaN is zero.
+/// To powers of two ties go up, and what has none near it, zero and less among it, is NaN.
 pub fn round(dtype: DType, value: f64) -> f64 {
     match dtype {
         DType::F64 => value,
@@ -125,8 +126,24 @@ fn small_format(dtype: DType) -> Small {
     Small { bits, mantissa, bias, special }
 }
 
+/// The bits that stand for NaN among powers of two.
+const NO_POWER: u8 = 0xff;
+
+/// The exponent, 127 added, of the power of two nearest to `value`.
+fn power_from_f64(value: f64) -> u8 {
+    if value.is_nan() || value <= 0.0 {
+        return NO_POWER;
+    }
+    let exponent = exponent_of(value);
+    let rounded = exponent + i32::from(value / 2f64.powi(exponent) >= 1.5);
+    u8::try_from(rounded + 127).unwrap_or(NO_POWER)
+}
+
 /// The bits of the small float nearest to `value`.
 pub fn small_from_f64(dtype: DType, value: f64) -> u8 {
+    if dtype == DType::F8E8M0 {
+        return power_from_f64(value);
+    }
     let Small { bits, mantissa, bias, special } = small_format(dtype);
     let minus = 1u8 << (bits - 1);
     let sign = if value.is_sign_negative() { minus } else { 0 };
@@ -167,6 +184,9 @@ pub fn small_from_f64(dtype: DType, value: f64) -> u8 {
 
 /// The value of the bits of a small float.
 pub fn small_to_f64(dtype: DType, byte: u8) -> f64 {
+    if dtype == DType::F8E8M0 {
+        return if byte == NO_POWER { f64::NAN } else { 2f64.powi(i32::from(byte) - 127) };
+    }
     let Small { bits, mantissa, bias, special } = small_format(dtype);
     let minus = 1u8 << (bits - 1);
     let ones = minus - 1;
@@ -331,6 +351,19 @@ mod tests {
         assert_eq!(round(DType::F4E2M1, -5.0), -4.0);
         assert_eq!(round(DType::F4E2M1, 0.25), 0.0);
         assert_eq!(round(DType::F4E2M1, f64::NAN), 0.0);
+    }
+
+    #[test]
+    fn powers_of_two_are_the_nearest_or_nan() {
+        let round = |v| round(DType::F8E8M0, v);
+        assert_eq!([1.0, 1.49, 1.5, 2.9, 3.0, 0.7].map(round), [1.0, 1.0, 2.0, 2.0, 4.0, 0.5]);
+        assert_eq!(round(1.4 * 2f64.powi(127)), 2f64.powi(127));
+        assert_eq!(round(0.8 * 2f64.powi(-127)), 2f64.powi(-127));
+        for none in
+            [0.0, -0.0, -1.0, 1.5 * 2f64.powi(127), 0.7 * 2f64.powi(-127), f64::INFINITY, f64::NAN, 5e-324]
+        {
+            assert!(round(none).is_nan(), "{none}");
+        }
     }
 
     #[test]

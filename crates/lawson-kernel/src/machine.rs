@@ -220,7 +220,7 @@ impl Rates {
 }
 
 /// Integers that share bytes, and floats of 8 bits and less: machine code computes with none of them.
-const TINY: [DType; 9] = [
+const TINY: [DType; 10] = [
     DType::U2,
     DType::I2,
     DType::U4,
@@ -230,6 +230,7 @@ const TINY: [DType; 9] = [
     DType::F8E5M2,
     DType::F8E4M3Fnuz,
     DType::F8E5M2Fnuz,
+    DType::F8E8M0,
 ];
 
 impl Default for Machine {

@@ -1,11 +1,11 @@
 //! Which products become one kernel because they follow one another over the same rows, and what those kernels are.
 #![allow(clippy::unwrap_used)]
 
-use lawson_graph::Graph;
+use lawson_graph::{Graph, NodeId};
 use lawson_kernel::chain::links;
 use lawson_kernel::layout::Orders;
-use lawson_kernel::machine::{Chains, Machine, Spread};
-use lawson_kernel::partition::{Partition, partition};
+use lawson_kernel::machine::{Chains, Machine, Machines, Spread};
+use lawson_kernel::partition::{Partition, partition, partition_within};
 use lawson_kernel::{Refused, Role};
 
 /// A device on which starting a kernel costs much.
@@ -134,6 +134,23 @@ fn chains_have_no_more_buffers_than_a_kernel_may() {
     let lowered = found.parts.iter().map(|p| p.lowered.as_ref().unwrap());
     let buffers: Vec<usize> = lowered.map(|l| l.inputs.len() + l.outputs.len()).collect();
     assert_eq!(buffers, [6, 6, 6]);
+}
+
+#[test]
+fn operators_that_are_compiled_apart_are_in_no_chain() {
+    let graph = Graph::parse(
+        "lawson 1
+         graph @g(%x: f32[64, 64], %w: f32[64, 64], %u: f32[64, 64]) -> (y: f32[64, 64]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %y = contract %h, %u {batch = [], sum = [[1, 0]]}
+           return %y
+         }",
+    )
+    .unwrap();
+    assert_eq!(chains(&graph), [2]);
+    let (machine, each) = (device(), graph.node_ids().collect::<Vec<NodeId>>());
+    let found = partition_within(&graph, &Orders::default(), Machines::only(&machine), Some(&each));
+    assert_eq!(found.parts.len(), 2);
 }
 
 #[test]

@@ -33,14 +33,11 @@ pub(crate) fn dtype(number: i32) -> Result<DType> {
         21 => DType::U4,
         22 => DType::I4,
         23 => DType::F4E2M1,
+        24 => DType::F8E8M0,
         25 => DType::U2,
         26 => DType::I2,
-        14 | 15 | 24 | 27 | 28 => {
-            let name = match number {
-                14 | 15 => "complex numbers",
-                24 => "float8e8m0",
-                _ => "6-bit floats",
-            };
+        14 | 15 | 27 | 28 => {
+            let name = if number < 16 { "complex numbers" } else { "6-bit floats" };
             return Err(Error::new(Code::OnnxUnsupported, format!("{name} have no dtype in Lawson")));
         }
         _ => return Err(Error::new(Code::OnnxModel, format!("{number} is not an element type"))),

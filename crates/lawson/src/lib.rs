@@ -25,7 +25,7 @@
 //!
 //! This crate alone is public API. The modules below lead to the crates of the workspace behind it, for those who
 //! build graphs ([`graph`]), write passes ([`opt`]), come with lists of operators ([`list`]) or with ONNX models (`onnx`, a
-//! feature that is on by default).
+//! feature that is on by default; models that decode pictures need the feature `images`, too).
 #![deny(missing_docs)]
 
 /// The example of the README, run as a test.

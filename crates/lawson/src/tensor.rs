@@ -136,6 +136,7 @@ impl DlType {
             DType::F8E4M3Fnuz => 11,
             DType::F8E5M2 => 12,
             DType::F8E5M2Fnuz => 13,
+            DType::F8E8M0 => 14,
             DType::F4E2M1 => 17,
             d if d.is_float() => 2,
             d if d.is_int() => u8::from(!d.is_signed()),

@@ -86,6 +86,7 @@ fn nan_bits(dtype: DType) -> u64 {
         DType::F8E4M3 => 0x7f,
         DType::F8E5M2 => 0x7e,
         DType::F8E4M3Fnuz | DType::F8E5M2Fnuz => 0x80,
+        DType::F8E8M0 => 0xff,
         DType::F16 => 0x7e00,
         DType::BF16 => 0x7fc0,
         DType::F32 => 0x7fc0_0000,
@@ -96,7 +97,7 @@ fn nan_bits(dtype: DType) -> u64 {
 /// The bit that `-` in front of a NaN stands for, if NaN has a sign.
 fn nan_sign_bit(dtype: DType) -> u64 {
     match dtype {
-        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz => 0,
+        DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0 => 0,
         _ => 1 << dtype.bits().saturating_sub(1),
     }
 }
@@ -356,7 +357,7 @@ fn dimensions(sizes: &[usize]) -> String {
     format!("{} dimension{}", sizes.len(), crate::op::plural(sizes.len()))
 }
 
-/// The bits of the float nearest to the number, `inf` or `nan`; `None` if it is too large for the dtype.
+/// The bits of the float nearest to the number, `inf` or `nan`; `None` if the dtype has none.
 fn float_bits(dtype: DType, digits: &str, negative: bool) -> Option<u64> {
     let signed = |magnitude: f64| if negative { -magnitude } else { magnitude };
     Some(match (digits, dtype) {
@@ -372,7 +373,8 @@ fn float_bits(dtype: DType, digits: &str, negative: bool) -> Option<u64> {
         _ => {
             let value: f64 = digits.parse().ok()?;
             let fits = dtype.has_nan() || dtype.max_finite().is_some_and(|max| value <= max);
-            (fits && number::round(dtype, value).is_finite()).then(|| narrow_bits(dtype, signed(value)))?
+            (fits && number::round(dtype, signed(value)).is_finite())
+                .then(|| narrow_bits(dtype, signed(value)))?
         }
     })
 }

@@ -41,6 +41,7 @@ const DTYPES: &[(DType, Dtype)] = &[
     (DType::I64, Dtype::I64),
     (DType::F8E4M3, Dtype::F8_E4M3),
     (DType::F8E5M2, Dtype::F8_E5M2),
+    (DType::F8E8M0, Dtype::F8_E8M0),
     (DType::F16, Dtype::F16),
     (DType::BF16, Dtype::BF16),
     (DType::F32, Dtype::F32),

@@ -66,7 +66,7 @@ error[E0113]: `f33` is not a dtype
   |
 2 | graph @f(%x: f33[N]) -> () { return }
   |              ^^^
-  help: the dtypes are bool, u2, i2, u4, i4, u8, i8, u16, i16, u32, i32, u64, i64, f4e2m1fn, f8e4m3fn, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f16, bf16, f32, f64, str
+  help: the dtypes are bool, u2, i2, u4, i4, u8, i8, u16, i16, u32, i32, u64, i64, f4e2m1fn, f8e4m3fn, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0fnu, f16, bf16, f32, f64, str
 ",
     );
 }

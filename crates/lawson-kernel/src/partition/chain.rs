@@ -75,7 +75,9 @@ impl Groups<'_> {
             return None;
         }
         if let Some(before) = before
-            && (before.sizes[0] != rows || before.sizes[1] != terms)
+            && (self.operator(&self.members[before.group]) != self.operator(members)
+                || before.sizes[0] != rows
+                || before.sizes[1] != terms)
         {
             return None;
         }

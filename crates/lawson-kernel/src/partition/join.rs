@@ -236,6 +236,11 @@ impl<'g> Groups<'g> {
         a.computing * (times - 1.0)
     }
 
+    /// The operator that a group is part of, if only nodes of the same one are joined: all its nodes are.
+    pub(super) fn operator(&self, m: &Members) -> Option<usize> {
+        Some(self.part_of?.get(m.first)?.index())
+    }
+
     pub(super) fn predicted(&self, m: &Members) -> f64 {
         let costs = self.costs(m.is_beside);
         let moved = m.inputs.iter().chain(&m.outputs).map(|v| costs.moving[v.index()]).sum();
@@ -312,9 +317,7 @@ impl<'g> Groups<'g> {
         if x.is_alone || y.is_alone {
             return Err(Refused::Alone);
         }
-        // All nodes of a group are part of the same operator.
-        let operator = |m: &Members| Some(self.part_of?.get(m.first)?.index());
-        if operator(x) != operator(y) {
+        if self.operator(x) != self.operator(y) {
             return Err(Refused::Separate);
         }
         if x.is_beside != y.is_beside {

@@ -134,19 +134,7 @@ impl Scope<'_> {
                 steps.insert(f.step);
             }
         });
-        let mut symbols = BTreeSet::new();
-        for (_, begin, end, _) in &self.bounds {
-            [begin, end].into_iter().for_each(|i| {
-                i.visit_parameters(&mut |s| {
-                    symbols.insert(s.clone());
-                });
-            });
-        }
-        values.iter().for_each(|v| {
-            v.visit_symbols(&mut |s| {
-                symbols.insert(s.clone());
-            });
-        });
+        let symbols = tied(facts, values);
         let quotient = Dim::symbol("\u{1}quotient");
         let remainder = Dim::symbol("\u{1}remainder");
         let attempt = |symbol: &Symbol, d: i64, more: i64| {
@@ -263,6 +251,55 @@ fn members(bound: &Index, of: fn(&Atom) -> Option<&Vec<Index>>) -> Vec<Index> {
     }
 }
 
+/// The symbols that have to do with these values: their own, and those that facts tie to them. Others have no part in a proof.
+fn tied(facts: &Facts, values: &[Dim]) -> BTreeSet<Symbol> {
+    let of = |dims: &[&Dim]| {
+        let mut found = BTreeSet::new();
+        dims.iter().for_each(|d| {
+            d.visit_symbols(&mut |s| {
+                found.insert(s.clone());
+            });
+        });
+        found
+    };
+    let mut symbols = of(&values.iter().collect::<Vec<_>>());
+    let mut others: Vec<BTreeSet<Symbol>> =
+        facts.written().iter().map(|f| of(&[&f.left, &f.right])).collect();
+    loop {
+        let before = others.len();
+        others.retain(|fact| {
+            let is_tied = !fact.is_disjoint(&symbols);
+            if is_tied {
+                symbols.extend(fact.iter().cloned());
+            }
+            !is_tied
+        });
+        if others.len() == before {
+            return symbols;
+        }
+    }
+}
+
 fn all_nonnegative(facts: &Facts, values: &[Dim]) -> bool {
     values.iter().all(|v| facts.is_nonnegative(v))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_tie_symbols_together_through_others() {
+        let dim = Dim::symbol;
+        let mut facts = Facts::new();
+        for (a, b) in [("N", "K"), ("b", "M"), ("a", "N")] {
+            facts.add(Fact::new(dim(a), Relation::Lt, dim(b))).unwrap();
+        }
+        let names = |value: Dim| {
+            tied(&facts, &[value]).into_iter().map(|s| s.name().to_string()).collect::<Vec<String>>()
+        };
+        assert_eq!(names(dim("a") * 2 - 1), ["K", "N", "a"]);
+        assert_eq!(names(dim("b") + dim("c")), ["M", "b", "c"]);
+        assert!(names(Dim::from(3)).is_empty());
+    }
 }

@@ -5,6 +5,8 @@
 
 mod boxes;
 mod ngram;
+#[cfg(feature = "images")]
+mod picture;
 mod text;
 mod unique;
 
@@ -25,7 +27,18 @@ pub fn host_functions() -> HostFunctions {
     all.insert("onnx.LookUp", text::look_up);
     all.insert("onnx.CastText", text::cast);
     all.insert("onnx.TfIdfVectorizer", ngram::vectorise);
+    #[cfg(feature = "images")]
+    all.insert("onnx.ImageDecoder", picture::decode);
+    #[cfg(not(feature = "images"))]
+    all.insert("onnx.ImageDecoder", no_pictures);
     all
+}
+
+/// What decodes pictures where nothing does.
+#[cfg(not(feature = "images"))]
+fn no_pictures(_: &[Value]) -> Result<Vec<Value>> {
+    let what = "this build decodes no pictures: build `lawson` with its feature `images`";
+    Err(Error::new(Code::HostCall, what))
 }
 
 /// Gives its operand: that it has the sizes that the call says is checked as for any result.

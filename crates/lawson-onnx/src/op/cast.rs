@@ -3,17 +3,24 @@
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::{DType, HostTensor, Result};
+use lawson_graph::op::{BinaryKind, Bitcast, CompareKind};
+use lawson_graph::{DType, HostTensor, Op, Result, ValueId};
 
 /// ONNX leaves floats outside the range of an integer type undefined, and Lawson's cast saturates; only to 4 bits ONNX wraps, by
 /// way of a wider integer. To 8-bit floats ONNX saturates unless told otherwise, and Lawson's cast does not.
 fn cast_to(cx: &mut NodeCx<'_, '_>, to: DType) -> Result<Vec<Item>> {
-    cx.ignore("round_mode");
+    let round_mode = cx.text("round_mode")?.unwrap_or("up").to_string();
     let saturate = cx.flag("saturate", true)?;
     let mut x = cx.value(0)?;
     let from = cx.b.dtype(x)?;
     if from != to && (from == DType::Str || to == DType::Str) {
         return one(super::hosted::cast_text(cx, x, to)?);
+    }
+    if to == DType::F8E8M0 && from != to {
+        let Some(mode) = Rounding::named(&round_mode) else {
+            return Err(cx.wrong(format!("a cast cannot round `{round_mode}`")));
+        };
+        return one(to_power(cx, x, mode, saturate)?);
     }
     match to {
         DType::I4 | DType::U4 | DType::I2 | DType::U2 if from.is_float() => x = cx.b.cast(x, DType::I32)?,
@@ -24,6 +31,62 @@ fn cast_to(cx: &mut NodeCx<'_, '_>, to: DType) -> Result<Vec<Item>> {
         _ => {}
     }
     one(cx.b.cast(x, to)?)
+}
+
+/// To which of two powers of two a number between them goes.
+#[derive(Clone, Copy)]
+enum Rounding {
+    Up,
+    Down,
+    Nearest,
+}
+
+impl Rounding {
+    fn named(name: &str) -> Option<Rounding> {
+        match name {
+            "up" => Some(Rounding::Up),
+            "down" => Some(Rounding::Down),
+            "nearest" => Some(Rounding::Nearest),
+            _ => None,
+        }
+    }
+}
+
+/// The exponent of a number as f64, which has more exponents than there are powers: saturated, what is too small is the least
+/// power and what is too large the greatest; otherwise both are NaN. What is below zero ONNX leaves open; it is NaN.
+fn to_power(cx: &mut NodeCx<'_, '_>, x: ValueId, mode: Rounding, saturate: bool) -> Result<ValueId> {
+    /// Where a f64 has its exponent, and what is to be taken from that.
+    const FRACTION: u32 = 52;
+    const SHIFT: i64 = 1023 - 127;
+    let wide = cx.b.cast(x, DType::F64)?;
+    let bits = cx.b.op1(Op::Bitcast(Bitcast { to: DType::I64 }), &[wide])?;
+    let int = |cx: &mut NodeCx<'_, '_>, v: i64| cx.b.constant(HostTensor::scalar(v));
+    let places = int(cx, i64::from(FRACTION))?;
+    let carry = match mode {
+        Rounding::Up => (1 << FRACTION) - 1,
+        Rounding::Nearest => 1 << (FRACTION - 1),
+        Rounding::Down => 0,
+    };
+    // A fraction that carries adds one to the exponent above it.
+    let carry = int(cx, carry)?;
+    let carried = cx.b.add(bits, carry)?;
+    let exponent = cx.b.binary(BinaryKind::Shr, carried, places)?;
+    let shift = int(cx, SHIFT)?;
+    let exponent = cx.b.sub(exponent, shift)?;
+    let (least, greatest, nan) = (int(cx, 0)?, int(cx, 254)?, int(cx, 255)?);
+    let clipped = cx.b.max(exponent, least)?;
+    let clipped = cx.b.min(clipped, greatest)?;
+    let zero = cx.b.scalar(DType::F64, 0.0)?;
+    let fits = cx.b.compare(CompareKind::Ge, wide, zero)?;
+    let fits = if saturate {
+        fits
+    } else {
+        let inside = cx.b.compare(CompareKind::Eq, clipped, exponent)?;
+        cx.b.binary(BinaryKind::And, fits, inside)?
+    };
+    let exponent = cx.b.select(fits, clipped, nan)?;
+    let bytes = cx.b.cast(exponent, DType::U8)?;
+    cx.b.op1(Op::Bitcast(Bitcast { to: DType::F8E8M0 }), &[bytes])
 }
 
 pub(super) fn cast(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

@@ -201,6 +201,28 @@ pub(super) fn tfidf(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(if shape.rank() == 1 { cx.b.reshape(y, [Dim::from(width)])? } else { y })
 }
 
+/// Rows of pixels from the bytes of a file.
+pub(super) fn image_decoder(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    /// The greatest side of a picture; what may be decoded of it, the host limits.
+    const MAX_SIDE: i64 = (1 << 16) - 1;
+    let x = cx.value(0)?;
+    let ty = cx.b.tensor_type(x)?;
+    if ty.dtype != DType::U8 || ty.rank() != 1 {
+        return Err(cx.wrong(format!("`ImageDecoder` takes the bytes of a file in a row, not {ty}")));
+    }
+    let (order, channels) = match cx.text("pixel_format")?.unwrap_or("RGB") {
+        "RGB" => (0, 3),
+        "BGR" => (1, 3),
+        "Grayscale" => (2, 1),
+        other => return Err(cx.wrong(format!("`ImageDecoder` to the pixels `{other}`"))),
+    };
+    let order = integer(cx, order)?;
+    let (height, width) = (fresh(cx, "height"), fresh(cx, "width"));
+    let dims = [Dim::from(height.clone()), Dim::from(width.clone()), Dim::from(channels)];
+    let bounds = [height, width].map(|s| (s, Dim::from(MAX_SIDE))).to_vec();
+    one(call(cx, "ImageDecoder", &[x, order], vec![Type::tensor(DType::U8, dims)], bounds)?[0])
+}
+
 /// Texts to numbers, or numbers to texts.
 pub(super) fn cast_text(cx: &mut NodeCx<'_, '_>, x: ValueId, to: DType) -> Result<ValueId> {
     let shape = cx.b.shape(x)?;

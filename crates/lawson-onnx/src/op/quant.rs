@@ -12,9 +12,13 @@ struct Scales {
     block: Option<i64>,
 }
 
-/// Operands 1 and 2. 8-bit floats have a zero point in ONNX, which is 0, and none in Lawson.
+/// Operands 1 and 2. Scales that are powers of two and nothing else are turned into numbers to compute with. 8-bit floats have a zero point in ONNX, which is 0, and none in Lawson.
 fn scales(cx: &mut NodeCx<'_, '_>, x: ValueId, quantised: DType) -> Result<Scales> {
-    let scale = cx.value(1)?;
+    let mut scale = cx.value(1)?;
+    if !cx.b.dtype(scale)?.has_arithmetic() {
+        let own = cx.b.dtype(x)?;
+        scale = cx.b.cast(scale, if own == quantised { DType::F32 } else { own })?;
+    }
     let zero = if quantised.is_float() { None } else { cx.optional(2)? };
     let (shape, own) = (cx.b.shape(x)?, cx.b.shape(scale)?);
     let axis = cx.int("axis")?.unwrap_or(1);

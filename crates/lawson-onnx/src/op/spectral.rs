@@ -127,7 +127,11 @@ pub(super) fn dft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 
 /// Frames of a signal `[batch, time, 1 or 2]`, each under a window, transformed.
 pub(super) fn stft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let x = cx.value(0)?;
+    let mut x = cx.value(0)?;
+    if let [batch, time] = &cx.b.shape(x)?[..] {
+        // PyTorch leaves out the axis that says that numbers are real.
+        x = cx.b.reshape(x, [batch.clone(), time.clone(), Dim::ONE])?;
+    }
     let shape = cx.b.shape(x)?;
     let step = single(cx, 1, "frame step")?;
     let window = cx.optional(2)?;

@@ -93,6 +93,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "Hardmax", versions: &[(13, select::hardmax)] },
     Entry { name: "Identity", versions: &[(1, cast::identity)] },
     Entry { name: "If", versions: &[(1, control::branch)] },
+    Entry { name: "ImageDecoder", versions: &[(20, hosted::image_decoder)] },
     Entry { name: "InstanceNormalization", versions: &[(1, norm::instance_norm)] },
     Entry { name: "IsInf", versions: &[(10, math::is_inf)] },
     Entry { name: "IsNaN", versions: &[(9, math::is_nan)] },

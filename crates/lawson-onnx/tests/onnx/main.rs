@@ -8,5 +8,7 @@ mod memory;
 mod model;
 mod open;
 mod operators;
+#[cfg(feature = "images")]
+mod pictures;
 mod shapes;
 mod special;

@@ -31,6 +31,7 @@ pub fn number(dtype: DType) -> i32 {
         DType::U4 => 21,
         DType::I4 => 22,
         DType::F4E2M1 => 23,
+        DType::F8E8M0 => 24,
         DType::U2 => 25,
         DType::I2 => 26,
         other => panic!("{other} has no number here"),

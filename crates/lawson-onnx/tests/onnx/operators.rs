@@ -313,3 +313,49 @@ fn einstein_sums() {
     near(&sum("...j,jk->...k", &both), &[201.0, 2010.0, 403.0, 4030.0]);
     near(&sum("ij,jk,k->i", &[a, b, host(&[2], &[1f32, 0.0])]), &[201.0, 403.0]);
 }
+
+#[test]
+fn powers_of_two_round_as_the_attribute_says() {
+    let x = host(&[1, 8], &[1f32, 1.1, 1.5, 2.9, 0.0, f32::INFINITY, f32::NAN, 1e-39]);
+    let cast = |mode: &str, saturate: i64| {
+        let node = node("Cast", "x", "y").int("to", 24).text("round_mode", mode).int("saturate", saturate);
+        let y = apply(24, node, std::slice::from_ref(&x));
+        assert_eq!(y.dtype(), DType::F8E8M0);
+        y.bytes().to_vec()
+    };
+    assert_eq!(cast("up", 1), [127, 128, 128, 129, 0, 254, 255, 0]);
+    assert_eq!(cast("down", 1), [127, 127, 127, 128, 0, 254, 255, 0]);
+    assert_eq!(cast("nearest", 1), [127, 127, 128, 128, 0, 254, 255, 0]);
+    assert_eq!(cast("nearest", 0), [127, 127, 128, 128, 255, 255, 255, 255]);
+    let back = apply(
+        24,
+        node("Cast", "x", "y").int("to", 1),
+        &[HostTensor::from_bytes(DType::F8E8M0, &[3], vec![127u8, 0, 254]).unwrap()],
+    );
+    assert_eq!(floats(&back), [1.0, 2f32.powi(-127), 2f32.powi(127)]);
+}
+
+#[test]
+fn scales_may_be_powers_of_two() {
+    let x = HostTensor::from_ints(DType::I8, &[2, 2], &[3, -1, 5, 7]).unwrap();
+    let scale = HostTensor::from_bytes(DType::F8E8M0, &[2], vec![126u8, 129]).unwrap();
+    let y = apply(25, node("DequantizeLinear", "x s", "y").int("axis", 0), &[x, scale.clone()]);
+    assert_eq!(floats(&y), [1.5, -0.5, 20.0, 28.0]);
+    let q = apply(25, node("QuantizeLinear", "x s", "y").int("axis", 0).int("output_dtype", 3), &[y, scale]);
+    assert_eq!(q.to_vec::<i8>().unwrap(), [3, -1, 5, 7]);
+}
+
+#[test]
+fn short_transforms_take_signals_with_and_without_an_axis_for_parts() {
+    let signal: Vec<f32> = (0..8).map(|i| (i * i % 5) as f32).collect();
+    let stft = |sizes: &[usize]| {
+        let constants = [("step", HostTensor::scalar(2i64)), ("length", HostTensor::scalar(4i64))];
+        apply_with(node("STFT", "x step - length", "y"), &host(sizes, &signal), &constants)
+    };
+    let (with, without) = (stft(&[1, 8, 1]), stft(&[1, 8]));
+    assert_eq!(with.sizes(), [1, 3, 3, 2]);
+    assert_eq!(with, without);
+    let expected =
+        [9.0, 0.0, -4.0, 3.0, -1.0, 0.0, 9.0, 0.0, 3.0, -4.0, 1.0, 0.0, 6.0, 0.0, 0.0, 4.0, -2.0, 0.0];
+    near(&with.reshaped(&[18]).unwrap(), &expected);
+}
