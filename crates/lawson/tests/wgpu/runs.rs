@@ -61,7 +61,17 @@ fn one_session_runs_many_sizes() {
 
 #[test]
 fn products_by_tiles_end_where_rows_columns_and_sums_do() {
-    for (m, n, k) in [(64, 64, 16), (65, 63, 17), (8, 200, 5), (130, 8, 40), (300, 310, 33), (9, 9, 1000)] {
+    // The last is large enough for the largest tiles, and read by vectors.
+    let sizes = [
+        (64, 64, 16),
+        (65, 63, 17),
+        (8, 200, 5),
+        (130, 8, 40),
+        (300, 310, 33),
+        (9, 9, 1000),
+        (832, 1284, 12),
+    ];
+    for (m, n, k) in sizes {
         all_on_device(&check(&format!(
             "graph @f(%x: f32[{m}, {k}], %w: f32[{k}, {n}], %b: f32[{n}]) -> (y: f32[{m}, {n}]) {{
                %c = contract %x, %w {{batch = [], sum = [[1, 0]]}}
@@ -85,6 +95,26 @@ fn products_by_tiles_end_where_rows_columns_and_sums_do() {
            return %y
          }",
     ));
+}
+
+#[test]
+fn layers_over_the_same_rows_are_one_kernel() {
+    // Blocks of four rows and of two; matrices that lie the one way and the other; terms that are not shared evenly.
+    for rows in [2, 6, 64] {
+        let program = check(&format!(
+            "graph @f(%x: f32[{rows}, 64], %w: f32[64, 36], %b: f32[36], %v: f32[128, 36], %u: f32[128, 12]) -> (y: f32[{rows}, 12]) {{
+               %a = linear %x, %w, %b
+               %h = gelu %a
+               %i = contract %h, %v {{batch = [], sum = [[1, 1]]}}
+               %j = relu %i
+               %k = contract %j, %u {{batch = [], sum = [[1, 0]]}}
+               %y = neg %k
+               return %y
+             }}"
+        ));
+        all_on_device(&program);
+        assert_eq!(program.plan().unwrap().kernels.len(), 1, "{}", program.plan().unwrap());
+    }
 }
 
 #[test]
