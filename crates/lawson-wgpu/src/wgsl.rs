@@ -4,6 +4,7 @@
 //! made of the kernel's, with a letter and a number before them, so that none is a word of the language or there twice.
 
 mod apply;
+mod fours;
 mod window;
 mod word;
 
@@ -16,11 +17,11 @@ use window::window;
 
 /// The shader of a listing.
 pub fn text(listing: &Listing) -> String {
-    let loaded = loaded(listing);
+    let loaded = fours::loaded(listing);
     let mut dialect = Dialect {
         listing,
         memory: BTreeMap::new(),
-        used: used(listing, &loaded),
+        used: fours::used(listing, &loaded),
         loaded,
         called: BTreeSet::new(),
         tables: Vec::new(),
@@ -67,54 +68,6 @@ pub fn text(listing: &Listing) -> String {
 
 /// The parts of a vector.
 const PARTS: [&str; 4] = ["x", "y", "z", "w"];
-
-/// Fours of values that are read as one.
-fn loaded(listing: &Listing) -> BTreeMap<ValueId, [ValueId; 4]> {
-    let quads = listing.codes.iter().filter_map(|c| match c {
-        OpCode::LetQuad { values, .. } => Some((values[0], *values)),
-        _ => None,
-    });
-    quads.collect()
-}
-
-/// The values that are mentioned one by one.
-fn used(listing: &Listing, loaded: &BTreeMap<ValueId, [ValueId; 4]>) -> BTreeSet<ValueId> {
-    let mut used = BTreeSet::new();
-    let four = |used: &mut BTreeSet<ValueId>, four: &Four| match four {
-        Four::Values(v) if loaded.get(&v[0]) != Some(v) => used.extend(v),
-        Four::Values(_) | Four::Quad(_) => {}
-    };
-    for code in &listing.codes {
-        match code {
-            OpCode::Let { op, .. } => match op {
-                Op::Apply(_, _, operands) | Op::Call(_, operands) => used.extend(operands),
-                Op::Lookup(_, index) => {
-                    used.insert(*index);
-                }
-                Op::Literal(_) | Op::Index(_) | Op::Load(..) => {}
-                Op::Get(_) | Op::Part(..) | Op::Exchange(..) => {}
-            },
-            OpCode::Return(values) => used.extend(values),
-            OpCode::Guard(Test::Value(value)) => {
-                used.insert(*value);
-            }
-            OpCode::Var { init: value, .. }
-            | OpCode::Set { value, .. }
-            | OpCode::Store { value, .. }
-            | OpCode::Quad { init: value, .. } => {
-                used.insert(*value);
-            }
-            OpCode::StoreQuad { values, .. } => four(&mut used, values),
-            OpCode::SetQuad { to, .. } => four(&mut used, to),
-            OpCode::StepQuad { by, of, .. } => {
-                used.insert(*by);
-                four(&mut used, of);
-            }
-            _ => {}
-        }
-    }
-    used
-}
 
 /// Whether a buffer is both written and read.
 fn reads_what_it_writes(listing: &Listing) -> bool {
