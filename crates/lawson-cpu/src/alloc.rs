@@ -99,6 +99,11 @@ pub fn temporary(level: Level, class: Class) -> [u8; 2] {
 /// How often rare code runs, for one time that the code around it does.
 const RARE: f64 = 1.0 / 1024.0;
 
+/// What a use counts inside so many loops.
+fn weight_in(loops: usize) -> f64 {
+    (1u64 << (3 * loops).min(63)) as f64
+}
+
 #[derive(Clone)]
 struct Interval {
     v: V,
@@ -207,7 +212,7 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
     // The loops around the current line.
     let mut stack: Vec<usize> = Vec::new();
     let mut access = |v: V, kind: Access, line: usize, stack: &[usize], rare: bool| {
-        let weight = 8f64.powi(stack.len() as i32) * if rare { RARE } else { 1.0 };
+        let weight = weight_in(stack.len()) * if rare { RARE } else { 1.0 };
         let slot = &mut seen[v.0 as usize];
         let at = match kind {
             Access::Use => 2 * line,

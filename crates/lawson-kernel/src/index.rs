@@ -118,6 +118,17 @@ impl Index {
         Index { constant: Dim::ZERO, terms: vec![(atom, Dim::ONE)] }
     }
 
+    /// A constant to which so many terms will be added.
+    pub(crate) fn with_capacity(constant: Dim, terms: usize) -> Index {
+        Index { constant, terms: Vec::with_capacity(terms) }
+    }
+
+    /// The terms whose atoms are such, and everything else.
+    pub fn split_terms(self, mut such: impl FnMut(&Atom) -> bool) -> (Index, Index) {
+        let (these, others) = self.terms.into_iter().partition(|(atom, _)| such(atom));
+        (Index { constant: Dim::ZERO, terms: these }, Index { constant: self.constant, terms: others })
+    }
+
     /// The part that mentions no axis.
     pub fn offset(&self) -> &Dim {
         &self.constant

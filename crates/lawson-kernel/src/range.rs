@@ -13,6 +13,7 @@ use crate::index::{Atom, Index};
 use crate::tree::{AxisId, For, Kernel};
 use eliminate::outer_bounds;
 use lawson_graph::Dim;
+use std::sync::Arc;
 
 /// The values that an axis takes: `lo <= value <= hi`, all multiples of `multiple`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +31,18 @@ pub struct Range {
 pub struct Scope<'k> {
     kernel: &'k Kernel,
     ranges: Vec<Option<Range>>,
-    /// The bounds as written, for the prover: axis, begin, end (exclusive), step.
-    bounds: Vec<(AxisId, Index, Index, i64)>,
+    /// The bounds as written, for the prover.
+    bounds: Vec<Arc<Bounds>>,
+}
+
+/// The bounds of a loop as they are written, as simple as the loops around it allow.
+#[derive(Clone, Debug)]
+struct Bounds {
+    axis: AxisId,
+    begin: Index,
+    /// Exclusive.
+    end: Index,
+    step: i64,
 }
 
 /// What was known of an axis before its loop was entered.
@@ -78,6 +89,11 @@ impl<'k> Scope<'k> {
     pub fn enter(&mut self, f: &For) -> Left {
         let begin = self.simplify(&self.kernel.resolve(&f.begin));
         let end = self.simplify(&self.kernel.resolve(&f.end));
+        self.enter_between(f, begin, end)
+    }
+
+    /// Enters a loop whose bounds are known as simple as they can be here.
+    pub fn enter_between(&mut self, f: &For, begin: Index, end: Index) -> Left {
         // The bounds of a ladder's rungs mention one quotient twice; without it, they may be tighter.
         let lows = outer_bounds(&begin, Side::Low).into_iter();
         let lo = lows.filter_map(|b| self.interval(&b).0).max().unwrap_or(i64::MIN / 4);
@@ -92,7 +108,7 @@ impl<'k> Scope<'k> {
         } else if let Some(h) = &mut hi {
             *h = h.div_euclid(multiple) * multiple;
         }
-        self.bounds.push((f.axis, begin, end, f.step));
+        self.bounds.push(Arc::new(Bounds { axis: f.axis, begin, end, step: f.step }));
         let left = Left(f.axis, self.ranges[f.axis.0 as usize]);
         self.ranges[f.axis.0 as usize] = Some(Range { lo, hi, multiple });
         left
@@ -152,13 +168,13 @@ impl<'k> Scope<'k> {
         if !index.terms().iter().any(|(a, c)| matches!(a, Atom::Axis(_)) && c.is(-1)) {
             return None;
         }
-        self.bounds.iter().find_map(|(axis, _, end, _)| {
-            let minus = |(a, c): &(Atom, Dim)| matches!(a, Atom::Axis(a) if a == axis) && c.is(-1);
+        self.bounds.iter().find_map(|bounds| {
+            let minus = |(a, c): &(Atom, Dim)| matches!(a, Atom::Axis(a) if *a == bounds.axis) && c.is(-1);
             if !index.terms().iter().any(minus) {
                 return None;
             }
-            let ends = outer_bounds(end, Side::High);
-            ends.into_iter().find_map(|end| Some((index.clone() + *axis - end).as_const()? + 1))
+            let ends = outer_bounds(&bounds.end, Side::High);
+            ends.into_iter().find_map(|end| Some((index.clone() + bounds.axis - end).as_const()? + 1))
         })
     }
 
@@ -229,7 +245,7 @@ impl<'k> Scope<'k> {
         if plain {
             return index.clone();
         }
-        let mut out = Index::constant(index.offset().clone());
+        let mut out = Index::with_capacity(index.offset().clone(), index.terms().len());
         for (atom, c) in index.terms() {
             match atom {
                 Atom::Axis(a) => match self.value(*a) {
@@ -254,14 +270,16 @@ impl<'k> Scope<'k> {
         &self,
         members: &[Index],
         join: fn(Index, Index) -> Index,
-        order: fn(Index, Index) -> (Index, Index),
+        order: for<'a> fn(&'a Index, &'a Index) -> (&'a Index, &'a Index),
     ) -> Index {
         let mut kept: Vec<Index> = Vec::new();
         'members: for m in members {
             let m = self.simplify(m);
             let beats = |a: &Index, b: &Index| {
-                let (greater, lesser) = order(a.clone(), b.clone());
-                self.interval(&(greater - lesser)).0.is_some_and(|v| v >= 0)
+                let (greater, lesser) = order(a, b);
+                let mut difference = greater.clone();
+                difference.add_scaled(lesser, &Dim::from(-1));
+                self.interval(&difference).0.is_some_and(|v| v >= 0)
             };
             if kept.iter().any(|k| beats(k, &m)) {
                 continue 'members;

@@ -5,13 +5,14 @@
 
 use super::Lowering;
 use super::forms::floats;
+use super::hash::{Hash128, Key, KeyMap};
 use crate::asm::{Vec2Imm, Vec3, Vec3Imm, Width};
 use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::BinaryKind;
 use lawson_kernel::{AccId, AxisId, Expr, ExprId, Extremum, For, Index, Kind, Node, Scalar, Truth};
-use std::collections::HashMap;
+use std::rc::Rc;
 
 /// An accumulator that is being stepped, or whose result is known.
 pub(super) struct AccState {
@@ -20,7 +21,7 @@ pub(super) struct AccState {
     /// Jammed axes inside it, with their values.
     inner: Vec<(AxisId, Vec<i64>)>,
     /// The components of the state at each point, by the values of the outer and inner axes.
-    states: HashMap<Vec<i64>, Vec<V>>,
+    states: KeyMap<Rc<[V]>>,
     /// Whether the lanes of a vector hold states to be merged.
     pub(super) lanes: bool,
     /// The loop that the accumulation stands in.
@@ -93,9 +94,11 @@ impl<'k> Lowering<'k> {
         }
         let here = self.here();
         // What was computed from an earlier accumulation is not current any more.
-        let depends = &self.depends;
-        for frame in &mut self.frames {
-            frame.values.retain(|_, (e, _)| depends[e.0 as usize].results.binary_search(&acc).is_err());
+        if self.accs.contains_key(&acc) {
+            let depends = &self.depends;
+            for frame in &mut self.frames {
+                frame.values.retain(|_, (e, _)| depends[e.0 as usize].results.binary_search(&acc).is_err());
+            }
         }
         let combinations = combinations(&inner);
         let components = &k.acc(acc).state;
@@ -105,7 +108,7 @@ impl<'k> Lowering<'k> {
             None => &[],
         };
         let wide: Vec<bool> = (0..components.len()).map(|c| self.has_wide_state(acc, c, body)).collect();
-        let mut states: HashMap<Vec<i64>, Vec<V>> = HashMap::new();
+        let mut states: KeyMap<Rc<[V]>> = KeyMap::default();
         self.at_points(&mut |l| {
             let at = l.values_of(&outer);
             for inner in &combinations {
@@ -122,9 +125,7 @@ impl<'k> Lowering<'k> {
                     }
                     registers.push(dst);
                 }
-                let mut key = at.clone();
-                key.extend(inner);
-                states.insert(key, registers);
+                states.insert(state_key(at.iter().chain(inner).copied()), registers.into());
             }
             Ok(())
         })?;
@@ -135,13 +136,12 @@ impl<'k> Lowering<'k> {
         if !partial {
             return Ok(());
         }
-        let mut merged: HashMap<Vec<i64>, Vec<V>> = HashMap::new();
+        let mut merged: KeyMap<Rc<[V]>> = KeyMap::default();
         self.at_points(&mut |l| {
             let at = l.values_of(&outer);
-            let mut all: Vec<Vec<V>> = Vec::new();
+            let mut all: Vec<Rc<[V]>> = Vec::new();
             for inner in &combinations {
-                let mut key = at.clone();
-                key.extend(inner);
+                let key = state_key(at.iter().chain(inner).copied());
                 let states = l.accs.get(&acc).and_then(|a| a.states.get(&key)).cloned();
                 all.push(states.ok_or_else(|| Unsupported::new("a state that was never started"))?);
             }
@@ -150,11 +150,10 @@ impl<'k> Lowering<'k> {
                 let half = all.len().div_ceil(2);
                 let right = all.split_off(half);
                 for (n, other) in right.into_iter().enumerate() {
-                    let sum = l.merge(acc, all[n].clone(), other, here)?;
-                    all[n] = sum;
+                    all[n] = l.merge(acc, all[n].to_vec(), other.to_vec(), here)?.into();
                 }
             }
-            let Some(mut state) = all.pop() else { return Ok(()) };
+            let Some(mut state) = all.pop().map(|s| s.to_vec()) else { return Ok(()) };
             if lanes {
                 let mut distance = l.lanes / 2;
                 while distance > 0 {
@@ -170,7 +169,7 @@ impl<'k> Lowering<'k> {
                 }
                 state = l.merge(acc, init, state, here)?;
             }
-            merged.insert(at, state);
+            merged.insert(state_key(at.into_iter()), state.into());
             Ok(())
         })?;
         if let Some(state) = self.accs.get_mut(&acc) {
@@ -246,14 +245,14 @@ impl<'k> Lowering<'k> {
     }
 
     /// The registers of an accumulator's state at this point.
-    pub(super) fn registers(&self, acc: AccId) -> Option<Vec<V>> {
+    pub(super) fn registers(&self, acc: AccId) -> Option<Rc<[V]>> {
         let state = self.accs.get(&acc)?;
-        let mut key = self.values_of(&state.outer);
-        for (axis, values) in &state.inner {
+        let outer = state.outer.iter().map(|a| self.fixed[a.0 as usize].unwrap_or(0));
+        let inner = state.inner.iter().map(|(axis, values)| {
             let first = values.first().copied().unwrap_or(0);
-            key.push(self.fixed[axis.0 as usize].unwrap_or(first));
-        }
-        state.states.get(&key).cloned()
+            self.fixed[axis.0 as usize].unwrap_or(first)
+        });
+        state.states.get(&state_key(outer.chain(inner))).cloned()
     }
 
     pub(super) fn result_of(&mut self, acc: AccId, i: usize) -> Result<V> {
@@ -279,14 +278,14 @@ impl<'k> Lowering<'k> {
                 // A step beside the vector loop is made by one lane alone.
                 (true, None) => Some(l.first_lane()),
             };
-            if let ([value], [dst]) = (values, registers.as_slice())
+            if let ([value], [dst]) = (values, &registers[..])
                 && l.step_in_place(acc, *value, *dst, mask)?
             {
                 return Ok(());
             }
             let mut new = Vec::new();
             let here = l.here();
-            let mut registers = registers;
+            let mut registers = registers.to_vec();
             for v in values {
                 new.push(l.value(*v)?);
             }
@@ -409,6 +408,13 @@ impl<'k> Lowering<'k> {
         self.emit(here, Op::Update { op, dst, a: dst, b, mask });
         Ok(true)
     }
+}
+
+/// What a state is known by: the values of its axes.
+fn state_key(values: impl Iterator<Item = i64>) -> Key {
+    let mut h = Hash128::new(1 << 57);
+    values.for_each(|v| h.mix(v as u64));
+    h.finish()
 }
 
 /// Every combination of the axes' values, the last axis fastest.

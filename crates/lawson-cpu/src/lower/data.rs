@@ -71,7 +71,7 @@ impl<'k> Lowering<'k> {
         });
         match &self.vector {
             Some(v) if index.has_data() && self.in_lanes(atom) => {
-                depth.max(self.index_depth(&self.scope.simplify(&v.end)))
+                depth.max(self.index_depth(&self.lanes_end(v)))
             }
             _ => depth,
         }

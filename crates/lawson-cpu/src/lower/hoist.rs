@@ -1,9 +1,9 @@
 //! Where a value is computed and what it is known by: dependences of expressions, the outermost loop that they allow, keys.
 
-use super::hash::{Hash128, Key, mix_atom, mix_dim, mix_index};
+use super::hash::{Hash128, IdSet, Key, mix_atom, mix_dim, mix_index};
 use super::{Lowering, VectorLoop};
 use lawson_kernel::{AccId, Atom, AxisId, BufferId, Condition, Expr, ExprId, For, Index, Node, Scope, Truth};
-use std::collections::HashSet;
+use std::borrow::Cow;
 
 /// What is known around a loop that may be empty. A load may move out of it only if it lies inside its buffer even so.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub(super) struct Depends {
     pub(super) offset: Option<Index>,
 }
 
-pub(super) fn stored(nodes: &[Node], into: &mut HashSet<BufferId>) {
+pub(super) fn stored(nodes: &[Node], into: &mut IdSet<BufferId>) {
     for node in nodes {
         match node {
             Node::Store(s) => {
@@ -60,7 +60,7 @@ fn sorted_union<T: Ord + Copy>(into: &mut Vec<T>, more: &[T]) {
 
 impl<'k> Lowering<'k> {
     pub(super) fn find_dependences(&mut self) {
-        let mut written = HashSet::new();
+        let mut written = IdSet::default();
         stored(&self.k.body, &mut written);
         let mut all: Vec<Depends> = Vec::with_capacity(self.k.exprs.len());
         for (n, e) in self.k.exprs.iter().enumerate() {
@@ -125,13 +125,23 @@ impl<'k> Lowering<'k> {
     /// Values read from a buffer are not current any more.
     pub(super) fn forget_loads(&mut self, buffer: BufferId) {
         let depends = &self.depends;
+        let stale = |e: &ExprId| depends[e.0 as usize].written.binary_search(&buffer).is_ok();
+        // Most of what is stored is never read in the same kernel.
+        if !(0..depends.len() as u32).any(|e| stale(&ExprId(e))) {
+            return;
+        }
         for frame in &mut self.frames {
-            frame.values.retain(|_, (e, _)| depends[e.0 as usize].written.binary_search(&buffer).is_err());
+            frame.values.retain(|_, (e, _)| !stale(e));
         }
     }
 
     /// The outermost frame in which an expression can be computed.
     pub(super) fn depth(&self, e: ExprId) -> usize {
+        self.depth_if(e, self.bound_to_lanes(e))
+    }
+
+    /// The same, where it is known whether the expression is bound to the lanes.
+    pub(super) fn depth_if(&self, e: ExprId, bound: bool) -> usize {
         let d = &self.depends[e.0 as usize];
         if d.state {
             return self.here();
@@ -152,10 +162,8 @@ impl<'k> Lowering<'k> {
                 depth = depth.max(acc.frame);
             }
         }
-        if let Some(v) = &self.vector
-            && self.bound_to_lanes(e)
-        {
-            depth = depth.max(self.index_depth(&self.scope.simplify(&v.end)));
+        if let Some(v) = self.vector.as_ref().filter(|_| bound) {
+            depth = depth.max(self.index_depth(&self.lanes_end(v)));
         }
         for e in &d.data {
             depth = depth.max(self.depth_of_indices(*e));
@@ -188,7 +196,16 @@ impl<'k> Lowering<'k> {
 
     /// Whether the vector loop has, at this point, a lane for sure.
     pub(super) fn has_lanes(&self, v: &VectorLoop<'k>) -> bool {
-        self.scope.interval(&self.scope.simplify(&v.end)).0.is_some_and(|e| e >= 1)
+        self.scope.interval(&self.lanes_end(v)).0.is_some_and(|e| e >= 1)
+    }
+
+    /// Where the vector loop ends at this point.
+    pub(super) fn lanes_end<'v>(&self, v: &'v VectorLoop<'k>) -> Cow<'v, Index> {
+        // It was as simple as it can be when the loop was entered, and moves with axes at most.
+        match v.end.terms() {
+            [] => Cow::Borrowed(&v.end),
+            _ => Cow::Owned(self.scope.simplify(&v.end)),
+        }
     }
 
     /// Whether a load is inside its buffer even where a loop around it is empty.
@@ -221,7 +238,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// Gives `f` the offset of a load, as simple as it is at all points of the stage, which is worked out once.
-    fn with_offset<T>(&self, load: ExprId, f: impl FnOnce(&Index) -> T) -> Option<T> {
+    pub(super) fn with_offset<T>(&self, load: ExprId, f: impl FnOnce(&Index) -> T) -> Option<T> {
         let offset = self.depends[load.0 as usize].offset.as_ref()?;
         let Some(around) = &self.around else { return Some(f(offset)) };
         let mut simpler = self.simpler.borrow_mut();
@@ -257,7 +274,7 @@ impl<'k> Lowering<'k> {
     }
 
     /// Of a sum of axes, each times a number: its number, with those axes that have one value here.
-    fn plain_offset(&self, index: &Index) -> Option<i64> {
+    pub(super) fn plain_offset(&self, index: &Index) -> Option<i64> {
         index.terms().iter().try_fold(index.offset().as_const()?, |sum, (atom, c)| {
             let (Atom::Axis(a), Some(c)) = (atom, c.as_const()) else { return None };
             self.scope.value(*a).map_or(Some(sum), |v| sum.checked_add(c.checked_mul(v)?))
@@ -301,7 +318,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn mix_lanes(&self, h: &mut Hash128) {
         if let Some(v) = &self.vector {
             h.mix(u64::MAX ^ u64::from(v.instance));
-            mix_index(h, &self.scope.simplify(&v.end));
+            mix_index(h, &self.lanes_end(v));
         }
     }
 
@@ -324,10 +341,15 @@ impl<'k> Lowering<'k> {
 
     /// What an expression's value is known by here.
     pub(super) fn key(&self, e: ExprId) -> Key {
+        self.key_if(e, self.bound_to_lanes(e))
+    }
+
+    /// The same, where it is known whether the expression is bound to the lanes.
+    pub(super) fn key_if(&self, e: ExprId, bound: bool) -> Key {
         let d = &self.depends[e.0 as usize];
         let mut h = Hash128::new(u64::from(e.0));
         self.mix_fixed(&mut h, &d.axes);
-        if self.bound_to_lanes(e) {
+        if bound {
             self.mix_lanes(&mut h);
         }
         for r in &d.results {

@@ -5,10 +5,10 @@
 //! chains of several points are merged, an operation of each in turn, as many of them as the registers hold.
 
 use super::Lowering;
+use super::hash::{IdMap, IdSet};
 use crate::asm::Level;
 use crate::code::{Access, Class, Item, Op, V};
 use crate::error::Result;
-use std::collections::{HashMap, HashSet};
 
 /// Chains that are shorter overlap by themselves.
 const LEAST: usize = 6;
@@ -59,7 +59,7 @@ impl Lowering<'_> {
     /// operands in memory.
     fn abreast(&self, chains: &[Chain]) -> (usize, usize) {
         let mut own = 1;
-        let mut shared: HashSet<V> = HashSet::new();
+        let mut shared: IdSet<V> = IdSet::default();
         for c in chains {
             own = own.max(c.most_alive(&self.classes));
             let vectors = c.reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector);
@@ -77,15 +77,15 @@ impl Lowering<'_> {
 struct Chain {
     items: Vec<Item>,
     /// What it reads and does not write itself.
-    reads: HashSet<V>,
+    reads: IdSet<V>,
     /// How often it writes a register.
-    writes: HashMap<V, usize>,
+    writes: IdMap<V, usize>,
 }
 
 impl Chain {
     fn new(items: Vec<Item>) -> Chain {
-        let mut writes: HashMap<V, usize> = HashMap::new();
-        let mut reads = HashSet::new();
+        let mut writes: IdMap<V, usize> = IdMap::default();
+        let mut reads = IdSet::default();
         for item in &items {
             visit(item, &mut |v, access| {
                 if access != Access::Def && !writes.contains_key(&v) {
@@ -101,8 +101,8 @@ impl Chain {
 
     /// How many vectors of its own are alive at once, in code that is not rare.
     fn most_alive(&self, classes: &[Class]) -> usize {
-        let mut last: HashMap<V, usize> = HashMap::new();
-        let mut first: HashMap<V, usize> = HashMap::new();
+        let mut last: IdMap<V, usize> = IdMap::default();
+        let mut first: IdMap<V, usize> = IdMap::default();
         for (n, item) in self.items.iter().enumerate() {
             visit(item, &mut |v, _| {
                 if classes[v.0 as usize] == Class::Vector && self.writes.contains_key(&v) {
@@ -113,7 +113,7 @@ impl Chain {
         }
         // What rare code needs for itself alone may wait in memory.
         last.retain(|v, n| !(matches!(self.items[*n], Item::If { .. }) && first[v] == *n));
-        let (mut alive, mut most) = (HashSet::new(), 0);
+        let (mut alive, mut most) = (IdSet::default(), 0);
         for (n, item) in self.items.iter().enumerate() {
             visit(item, &mut |v, _| {
                 if last.contains_key(&v) {
@@ -146,8 +146,8 @@ fn visit(item: &Item, f: &mut dyn FnMut(V, Access)) {
 /// Whether chains may be merged at all: none holds a loop, and no register is written by two of them, or by one after another has
 /// read it.
 fn are_apart(chains: &[Chain]) -> bool {
-    let mut read_before: HashSet<V> = HashSet::new();
-    let mut written: HashSet<V> = HashSet::new();
+    let mut read_before: IdSet<V> = IdSet::default();
+    let mut written: IdSet<V> = IdSet::default();
     chains.iter().all(|c| {
         let apart = c.items.iter().all(|i| !matches!(i, Item::Loop(_)))
             && c.writes.keys().all(|v| !read_before.contains(v) && !written.contains(v));
@@ -164,7 +164,7 @@ fn merge(chains: Vec<Chain>, lag: usize, out: &mut Vec<Item>) {
         out.extend(chains.into_iter().flat_map(|c| c.items));
         return;
     }
-    let mut left: HashMap<V, (usize, usize)> = HashMap::new();
+    let mut left: IdMap<V, (usize, usize)> = IdMap::default();
     for (n, c) in chains.iter().enumerate() {
         left.extend(c.writes.iter().map(|(v, count)| (*v, (n, *count))));
     }
@@ -275,7 +275,7 @@ mod tests {
         (classes[80], classes[99]) = (Class::Mask, Class::General);
         let chain = Chain::new(items);
         assert_eq!(chain.most_alive(&classes), 2);
-        assert_eq!(chain.reads, HashSet::from([80, 90, 91, 99].map(V)));
+        assert_eq!(chain.reads, IdSet::from_iter([80, 90, 91, 99].map(V)));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::Lowering;
 use crate::error::{Result, Unsupported};
 use lawson_graph::Dim;
-use lawson_kernel::{Atom, AxisId, For, Index};
+use lawson_kernel::{Atom, AxisId, Index};
 
 /// What the kernel's parameters must satisfy for its code to be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,11 +62,9 @@ impl<'k> Lowering<'k> {
         Ok(())
     }
 
-    /// Says between what the axis of a loop lies; the loop is about to be entered.
-    pub(super) fn set_reach(&mut self, f: &For) {
-        let begin = self.reach(&self.scope.simplify(&self.k.resolve(&f.begin)));
-        let end = self.reach(&self.scope.simplify(&self.k.resolve(&f.end)));
-        self.reaches[f.axis.0 as usize] = (begin.0, end.1 - 1);
+    /// Says between what the axis of a loop lies; the loop, with these bounds, is about to be entered.
+    pub(super) fn set_reach(&mut self, axis: AxisId, begin: &Index, end: &Index) {
+        self.reaches[axis.0 as usize] = (self.reach(begin).0, self.reach(end).1 - 1);
     }
 
     /// Between what an index lies at this point.

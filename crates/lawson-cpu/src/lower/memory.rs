@@ -42,17 +42,13 @@ impl<'k> Lowering<'k> {
     pub(super) fn place(&mut self, buffer: BufferId, mut offset: Index) -> Result<Place> {
         let mut stride = Stride::None;
         if self.vector.is_some() {
-            let moves = |(a, _): &&(Atom, Dim)| self.in_lanes(a);
-            let mut along = Index::constant(0);
-            offset.terms().iter().filter(moves).for_each(|(a, c)| along.add_term(a.clone(), c.clone()));
+            let (along, others) = offset.split_terms(|a| self.in_lanes(a));
+            offset = others;
             stride = match along.terms() {
                 [] => Stride::None,
                 [(Atom::Axis(_), c)] if c.is(1) => Stride::One,
-                _ => Stride::Many(along.clone()),
+                _ => Stride::Many(along),
             };
-            if stride != Stride::None {
-                offset = offset - along;
-            }
         }
         let size = bytes_of(self.k.buffer(buffer).dtype);
         // Any split of the constant part into a number and the rest will do.
@@ -65,7 +61,39 @@ impl<'k> Lowering<'k> {
         Ok(Place { addr: Addr { base, index, disp: small(number.saturating_mul(size))? }, stride })
     }
 
-    fn pointer_key(buffer: BufferId, terms: &[(Atom, Dim)]) -> Key {
+    /// Where a load lies at this point.
+    pub(super) fn place_of(&mut self, e: ExprId, buffer: BufferId) -> Result<Option<Place>> {
+        if let Some(known) = self.known_place(e, buffer) {
+            return Ok(Some(known));
+        }
+        let Some(offset) = self.offset_of(e) else { return Ok(None) };
+        self.place(buffer, offset).map(Some)
+    }
+
+    /// The same without writing an index down, if it is a sum of axes and the pointer is there: most points of a stage differ
+    /// from the first by a number alone.
+    fn known_place(&self, e: ExprId, buffer: BufferId) -> Option<Place> {
+        let (number, key, depth, stride) = self.with_offset(e, |common| {
+            let number = self.plain_offset(common)?;
+            let moving =
+                |(atom, _): &&(Atom, Dim)| matches!(atom, Atom::Axis(a) if self.scope.value(*a).is_none());
+            let in_lanes = |(atom, _): &&(Atom, Dim)| self.in_lanes(atom);
+            let stride = match common.terms().iter().filter(moving).find(in_lanes) {
+                None => Stride::None,
+                Some((_, c)) if c.is(1) => Stride::One,
+                Some(_) => return None,
+            };
+            let terms = || common.terms().iter().filter(moving).filter(|t| !in_lanes(t));
+            let depth = terms().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
+            Some((number, Self::pointer_key(buffer, terms()), depth, stride))
+        })??;
+        let base = *self.frames[depth].pointers.get(&key)?;
+        let size = bytes_of(self.k.buffer(buffer).dtype);
+        let disp = small(number.saturating_mul(size)).ok()?;
+        Some(Place { addr: Addr { base, index: None, disp }, stride })
+    }
+
+    fn pointer_key<'t>(buffer: BufferId, terms: impl Iterator<Item = &'t (Atom, Dim)>) -> Key {
         let mut h = Hash128::new(u64::from(buffer.0) ^ (7 << 40));
         for (a, c) in terms {
             mix_atom(&mut h, a);
@@ -77,7 +105,7 @@ impl<'k> Lowering<'k> {
     /// The start of a buffer plus these terms, in elements. In the loop over an axis, the pointer moves along.
     fn pointer(&mut self, buffer: BufferId, terms: &[(Atom, Dim)]) -> Result<V> {
         let depth = terms.iter().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
-        let key = Self::pointer_key(buffer, terms);
+        let key = Self::pointer_key(buffer, terms.iter());
         if let Some(v) = self.frames[depth].pointers.get(&key) {
             return Ok(*v);
         }
@@ -132,13 +160,13 @@ impl<'k> Lowering<'k> {
     pub(super) fn empty_lanes(&self) -> bool {
         self.vector
             .as_ref()
-            .is_some_and(|v| self.scope.interval(&self.scope.simplify(&v.end)).1.is_some_and(|e| e <= 0))
+            .is_some_and(|v| self.scope.interval(&self.lanes_end(v)).1.is_some_and(|e| e <= 0))
     }
 
     /// The lanes that the vector loop has at this point; `None` if all.
     pub(super) fn lane_mask(&mut self) -> Result<Option<V>> {
         let Some(vector) = &self.vector else { return Ok(None) };
-        let end = self.scope.simplify(&vector.end);
+        let end = self.lanes_end(vector).into_owned();
         if self.scope.interval(&end).0.is_some_and(|e| e >= self.lanes) {
             return Ok(None);
         }
@@ -229,19 +257,18 @@ impl<'k> Lowering<'k> {
         let Expr::Load(load) = self.k.expr(e) else { return Ok(None) };
         let d = &self.depends[e.0 as usize];
         let dtype = self.k.buffer(load.buffer).dtype;
-        if d.readers != 1 || load.guard.is_some() || !self.is_plain(dtype) || self.depth(e) != self.here() {
+        if d.readers != 1 || load.guard.is_some() || !self.is_plain(dtype) {
             return Ok(None);
         }
         // One that several points share is better loaded once.
         let shared = self.jams.iter().any(|(a, v)| v.len() > 1 && d.axes.binary_search(a).is_err());
-        if shared {
+        if shared || self.depth(e) != self.here() {
             return Ok(None);
         }
-        let Some(offset) = self.offset_of(e) else { return Ok(None) };
         if self.bound_to_lanes(e) && self.lane_mask()?.is_some() {
             return Ok(None);
         }
-        let place = self.place(load.buffer, offset)?;
+        let Some(place) = self.place_of(e, load.buffer)? else { return Ok(None) };
         Ok(match place.stride {
             Stride::One => Some(Src::Mem(place.addr)),
             Stride::None => Some(Src::Broadcast(place.addr)),
@@ -297,10 +324,9 @@ impl<'k> Lowering<'k> {
                 }
             }
         }
-        let Some(offset) = self.offset_of(e) else {
+        let Some(place) = self.place_of(e, load.buffer)? else {
             return Err(Unsupported::new("a load without an address"));
         };
-        let place = self.place(load.buffer, offset)?;
         if self.bound_to_lanes(e)
             && let Some(m) = self.lane_mask()?
         {
@@ -369,7 +395,7 @@ impl<'k> Lowering<'k> {
             && stride == Stride::None
         {
             // A loop of at most one iteration: the first lane is all there is.
-            if self.scope.interval(&self.scope.simplify(&v.end)).1.is_none_or(|e| e > 1) {
+            if self.scope.interval(&self.lanes_end(v)).1.is_none_or(|e| e > 1) {
                 return Err(Unsupported::new("all lanes of a vector are stored to one place"));
             }
             stride = Stride::One;

@@ -44,7 +44,7 @@ use crate::asm::{self, Width};
 use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
-use hash::{Key, KeyMap};
+use hash::{IdMap, IdSet, Key, KeyMap};
 use hoist::{Depends, Outside, stored};
 use lawson_graph::Dim;
 use lawson_kernel::{
@@ -54,10 +54,8 @@ pub use limits::Limit;
 use limits::Reach;
 use registers::{lanes_of, vector_bytes};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 
 /// A loop that is being written, or the function's body (the first).
-#[derive(Default)]
 struct Frame<'k> {
     items: Vec<Item>,
     /// The axis, if the loop runs over one.
@@ -68,12 +66,32 @@ struct Frame<'k> {
     inductions: Vec<(V, Gen)>,
     values: KeyMap<(ExprId, V)>,
     pointers: KeyMap<V>,
-    scalars: HashMap<Index, V>,
+    scalars: IdMap<Index, V>,
     masks: KeyMap<V>,
     /// Buffers that the body stores to.
-    stores: HashSet<BufferId>,
+    stores: IdSet<BufferId>,
     /// If the body may run no time at all: what is known outside.
     outside: Option<Outside<'k>>,
+}
+
+impl Default for Frame<'_> {
+    fn default() -> Self {
+        // Innermost loops have hundreds of operations and values, and growing to that takes longer than a place for them.
+        const USUAL: usize = 128;
+        Frame {
+            items: Vec::with_capacity(USUAL),
+            axis: None,
+            begin: None,
+            step: 0,
+            inductions: Vec::new(),
+            values: KeyMap::with_capacity_and_hasher(USUAL, Default::default()),
+            pointers: KeyMap::default(),
+            scalars: IdMap::default(),
+            masks: KeyMap::default(),
+            stores: IdSet::default(),
+            outside: None,
+        }
+    }
 }
 
 /// The vector loop that is entered.
@@ -109,23 +127,23 @@ pub(crate) struct Lowering<'k> {
     vectors: u32,
     /// How many places are known by a number, and which loads are inside their buffers there.
     places: u32,
-    inside: RefCell<HashMap<(u32, Key), bool>>,
+    inside: RefCell<IdMap<(u32, Key), bool>>,
     /// What is known around all points of the stage that is being written, and the offsets of loads, as simple as that allows.
     around: Option<Scope<'k>>,
-    simpler: RefCell<HashMap<ExprId, Index>>,
+    simpler: RefCell<IdMap<ExprId, Index>>,
     /// Counts the places at which something is written, and what is known there of the guards of loads.
     point: u64,
-    truths: RefCell<HashMap<ExprId, (u64, Truth)>>,
+    truths: RefCell<IdMap<ExprId, (u64, Truth)>>,
     depends: Vec<Depends>,
-    accs: HashMap<AccId, AccState>,
+    accs: IdMap<AccId, AccState>,
     /// State and other state while a step or merge is written.
     states: [Option<(AccId, Vec<V>)>; 2],
     /// Values that depend on a state, at the current point.
-    local: HashMap<ExprId, V>,
+    local: IdMap<ExprId, V>,
     /// Registers that hold a constant, or a table.
-    constants: HashSet<V>,
+    constants: IdSet<V>,
     /// The high halves of 64-bit integers, by the registers of their low ones.
-    highs: HashMap<V, V>,
+    highs: IdMap<V, V>,
     words: Vec<Word>,
     scratch: Vec<(BufferId, usize)>,
     scratch_bytes: usize,
@@ -154,17 +172,17 @@ pub(crate) fn lower(kernel: &Kernel, level: asm::Level, listing: bool) -> Result
         vector: None,
         vectors: 0,
         places: 0,
-        inside: RefCell::new(HashMap::new()),
+        inside: RefCell::new(IdMap::default()),
         around: None,
-        simpler: RefCell::new(HashMap::new()),
+        simpler: RefCell::new(IdMap::default()),
         point: 0,
-        truths: RefCell::new(HashMap::new()),
+        truths: RefCell::new(IdMap::default()),
         depends: Vec::new(),
-        accs: HashMap::new(),
+        accs: IdMap::default(),
         states: [None, None],
-        local: HashMap::new(),
-        constants: HashSet::new(),
-        highs: HashMap::new(),
+        local: IdMap::default(),
+        constants: IdSet::default(),
+        highs: IdMap::default(),
         words: Vec::new(),
         scratch: Vec::new(),
         scratch_bytes: 0,
@@ -271,9 +289,9 @@ impl<'k> Lowering<'k> {
             self.dynamic[f.axis.0 as usize] = Some((1, axis));
         }
         for f in &loops {
-            self.set_reach(f);
-            let l = self.scope.enter(f);
-            left.push(l);
+            let [begin, end] = [&f.begin, &f.end].map(|i| self.scope.simplify(&self.k.resolve(i)));
+            self.set_reach(f.axis, &begin, &end);
+            left.push(self.scope.enter_between(f, begin, end));
         }
         self.walk(body)?;
         while let Some(l) = left.pop() {
@@ -324,7 +342,7 @@ impl<'k> Lowering<'k> {
                     return Err(Unsupported::new("a vector loop that does not begin at 0"));
                 }
                 let outside = self.outside();
-                let left = self.scope.enter(f);
+                let left = self.scope.enter_between(f, begin, end.clone());
                 self.vectors += 1;
                 let inner = VectorLoop { of: f, axis: f.axis, end, instance: self.vectors, outside };
                 let before = self.vector.replace(inner);
@@ -342,7 +360,7 @@ impl<'k> Lowering<'k> {
             ))),
             (Kind::Jam, Some(n)) => {
                 let first = begin.as_const().unwrap_or(0);
-                let left = self.scope.enter(f);
+                let left = self.scope.enter_between(f, begin, end);
                 self.jams.push((f.axis, (0..n).map(|i| first + i * f.step).collect()));
                 let done = self.walk(&f.body);
                 self.jams.pop();
@@ -353,7 +371,7 @@ impl<'k> Lowering<'k> {
             (Kind::Dot, Some(n)) if self.dot_loop(f, n)? => Ok(()),
             (Kind::Unroll | Kind::Dot, Some(n)) => {
                 let first = begin.as_const().unwrap_or(0);
-                let left = self.scope.enter(f);
+                let left = self.scope.enter_between(f, begin, end);
                 for i in 0..n {
                     self.scope.fix(f.axis, first + i * f.step);
                     self.fixed[axis] = Some(first + i * f.step);
@@ -364,8 +382,8 @@ impl<'k> Lowering<'k> {
                 Ok(())
             }
             (Kind::Serial, Some(1)) => {
-                let left = self.scope.enter(f);
                 let value = begin.as_const().unwrap_or(0);
+                let left = self.scope.enter_between(f, begin, end);
                 self.scope.fix(f.axis, value);
                 self.fixed[axis] = Some(value);
                 let done = self.walk(&f.body);
@@ -393,18 +411,18 @@ impl<'k> Lowering<'k> {
                 };
                 stored(&f.body, &mut frame.stores);
                 self.frames.push(frame);
-                self.set_reach(f);
-                let left = self.scope.enter(f);
+                self.set_reach(f.axis, &begin, &end);
+                let comment = self.listing.then(|| {
+                    let axis = &self.k.axis(f.axis).name;
+                    format!("for {axis} in {}..{} step {}", self.k.show(&begin), self.k.show(&end), f.step)
+                });
+                let left = self.scope.enter_between(f, begin, end);
                 let before = self.dynamic[axis].replace((parent + 1, counter));
                 let done = self.walk(&f.body);
                 self.dynamic[axis] = before;
                 self.scope.leave(left);
                 let frame = self.frames.pop().unwrap_or_default();
                 done?;
-                let comment = self.listing.then(|| {
-                    let axis = &self.k.axis(f.axis).name;
-                    format!("for {axis} in {}..{} step {}", self.k.show(&begin), self.k.show(&end), f.step)
-                });
                 self.frames[parent].items.push(Item::Loop(Box::new(Loop {
                     counter,
                     step: f.step,

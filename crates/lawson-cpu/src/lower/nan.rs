@@ -3,19 +3,19 @@
 //! The machine's `min` and `max` give their second operand where either is NaN. That is right as it is where the second is NaN
 //! whenever the first is, as in `max(x, x·c + b)`: most extrema of real programs need no mending.
 
+use super::hash::IdSet;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_kernel::{Expr, ExprId, Kernel};
-use std::collections::HashSet;
 
 /// Whether `b` is NaN wherever `a` is.
 pub(super) fn nan_follows(k: &Kernel, a: ExprId, b: ExprId) -> bool {
     let mut sources = Vec::new();
-    origins(k, a, &mut HashSet::new(), &mut sources);
-    sources.into_iter().all(|s| passes(k, s, b, &mut HashSet::new()))
+    origins(k, a, &mut IdSet::default(), &mut sources);
+    sources.into_iter().all(|s| passes(k, s, b, &mut IdSet::default()))
 }
 
 /// Expressions of which one is NaN if `e` is.
-fn origins(k: &Kernel, e: ExprId, seen: &mut HashSet<ExprId>, out: &mut Vec<ExprId>) {
+fn origins(k: &Kernel, e: ExprId, seen: &mut IdSet<ExprId>, out: &mut Vec<ExprId>) {
     if !seen.insert(e) {
         return;
     }
@@ -43,7 +43,7 @@ fn origins(k: &Kernel, e: ExprId, seen: &mut HashSet<ExprId>, out: &mut Vec<Expr
 }
 
 /// Whether `e` is NaN wherever `source` is, by way of operations that pass it on.
-fn passes(k: &Kernel, source: ExprId, e: ExprId, seen: &mut HashSet<ExprId>) -> bool {
+fn passes(k: &Kernel, source: ExprId, e: ExprId, seen: &mut IdSet<ExprId>) -> bool {
     if e == source || k.expr(e) == k.expr(source) {
         return true;
     }

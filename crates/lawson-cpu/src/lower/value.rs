@@ -25,13 +25,14 @@ impl<'k> Lowering<'k> {
             self.local.insert(e, v);
             return Ok(v);
         }
-        let depth = self.depth(e);
-        let key = self.key(e);
+        let bound = self.bound_to_lanes(e);
+        let depth = self.depth_if(e, bound);
+        let key = self.key_if(e, bound);
         if let Some((_, v)) = self.frames[depth].values.get(&key) {
             return Ok(*v);
         }
         // Loads that are at one place for several values of the axes, as in the windows of a convolution, are one.
-        let place = self.place_key(e);
+        let place = self.place_key(e, bound);
         if let Some(place) = place
             && let Some((_, v)) = self.frames[depth].values.get(&place)
         {
@@ -57,8 +58,8 @@ impl<'k> Lowering<'k> {
         }
     }
 
-    /// What a load is known by if several points may read one place.
-    fn place_key(&self, e: ExprId) -> Option<Key> {
+    /// What a load, bound to the lanes or not, is known by if several points may read one place.
+    fn place_key(&self, e: ExprId, bound: bool) -> Option<Key> {
         let d = &self.depends[e.0 as usize];
         let Expr::Load(load) = self.k.expr(e) else { return None };
         if d.axes.iter().filter(|a| self.fixed[a.0 as usize].is_some()).count() < 2 {
@@ -66,7 +67,7 @@ impl<'k> Lowering<'k> {
         }
         let mut h = Hash128::new((1 << 54) ^ u64::from(load.buffer.0));
         self.mix_offset(&mut h, e)?;
-        if self.bound_to_lanes(e) {
+        if bound {
             self.mix_lanes(&mut h);
         }
         if let Some(g) = &load.guard {

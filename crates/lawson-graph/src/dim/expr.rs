@@ -222,8 +222,11 @@ impl Dim {
     }
 
     fn scaled(&self, factor: i64) -> Dim {
-        if self.is_overflow() {
-            return Dim::overflow();
+        match (&self.0, factor) {
+            (Repr::Overflow, _) => return Dim::overflow(),
+            (Repr::Const(c), _) => return c.checked_mul(factor).map_or_else(Dim::overflow, Dim::from),
+            (Repr::Poly(_), 1) => return self.clone(),
+            (Repr::Poly(_), _) => {}
         }
         let mut terms = Vec::with_capacity(self.terms().len());
         for t in self.terms() {

@@ -3,10 +3,11 @@
 //! In: an index over the loops of a [`Scope`]. Out: whether it is never above 0, or bounds of it over fewer loops. What is left of a
 //! loop that is split, and of its tail, cancels out on the way, which intervals cannot see. `prove.rs` builds on it.
 
-use super::{Scope, Side};
+use super::{Bounds, Scope, Side};
 use crate::expr::Condition;
 use crate::index::{Atom, Index};
 use lawson_graph::Dim;
+use std::sync::Arc;
 
 /// How many bounds of one index are looked at.
 const EXTREMES: usize = 32;
@@ -18,9 +19,9 @@ impl<'k> Scope<'k> {
         for c in given {
             let index = self.simplify(&self.kernel.resolve(&c.index));
             let [(Atom::Axis(axis), one)] = index.terms() else { continue };
-            let found = scope.bounds.iter().position(|b| b.0 == *axis && b.3 == 1);
+            let found = scope.bounds.iter().position(|b| b.axis == *axis && b.step == 1);
             let Some(at) = found.filter(|_| one.is(1)) else { continue };
-            let (_, begin, end, _) = &mut scope.bounds[at];
+            let Bounds { begin, end, .. } = Arc::make_mut(&mut scope.bounds[at]);
             // 0 <= axis + offset < end
             let offset = index.offset();
             let simpler = |i: Index| match i.as_dim() {
@@ -48,7 +49,7 @@ impl<'k> Scope<'k> {
     pub fn extremes(&self, index: &Index, depth: usize, side: Side) -> Vec<Index> {
         let mut all = vec![index.clone()];
         for at in (depth..self.bounds.len()).rev() {
-            let axis = self.bounds[at].0;
+            let axis = self.bounds[at].axis;
             let mut next: Vec<Index> = Vec::new();
             for i in all {
                 if !i.mentions(axis) {
@@ -68,7 +69,7 @@ impl<'k> Scope<'k> {
     /// Puts bounds for the axis of a loop, such that the value grows no smaller (or no greater); `None` if the axis has
     /// no coefficient whose sign is known.
     fn without_axis(&self, index: &Index, at: usize, side: Side) -> Option<Vec<Index>> {
-        let (axis, begin, end, step) = &self.bounds[at];
+        let Bounds { axis, begin, end, step } = &*self.bounds[at];
         let (_, c) = index.terms().iter().find(|(a, _)| *a == Atom::Axis(*axis))?;
         let facts = &self.kernel.facts;
         let positive = match c.as_const() {
@@ -110,7 +111,7 @@ impl<'k> Scope<'k> {
         let proven = match loops.checked_sub(1) {
             None => self.is_never_positive_by_facts(index) || self.is_never_positive_inside(index),
             Some(at) => {
-                let axis = Atom::Axis(self.bounds[at].0);
+                let axis = Atom::Axis(self.bounds[at].axis);
                 if index.terms().iter().all(|(a, _)| *a != axis) {
                     self.at_most_zero(index, at, tries)
                 } else {
@@ -125,7 +126,8 @@ impl<'k> Scope<'k> {
     /// Whether an index over no axis is never above 0 because the loops entered have iterations: one from `b` to `e`, whose bounds
     /// mention no axis, says that `e - b - 1` is not negative, and so `i` is no more than `i + e - b - 1`.
     fn is_never_positive_inside(&self, index: &Index) -> bool {
-        self.bounds.iter().any(|(_, begin, end, step)| {
+        self.bounds.iter().any(|bounds| {
+            let Bounds { begin, end, step, .. } = &**bounds;
             let extent = end.clone() - begin.clone();
             let last = if self.divides(&extent, *step) { *step } else { 1 };
             extent.as_dim().is_some_and(|e| e.as_const().is_none())
@@ -166,6 +168,10 @@ impl<'k> Scope<'k> {
 /// Indices that are each at least as great as this one (or as small), simpler ones first: members of minima (or maxima), and `x` for
 /// `k·(x/k)` (or `x - k + 1`).
 pub(super) fn outer_bounds(index: &Index, side: Side) -> Vec<Index> {
+    // Most are sums of axes, and nothing is simpler than that.
+    if index.terms().iter().all(|(atom, _)| matches!(atom, Atom::Axis(_) | Atom::Mod(..) | Atom::At(_))) {
+        return vec![index.clone()];
+    }
     let mut all = Vec::new();
     add_outer_bounds(index, side, &mut all);
     all.sort_by_key(size);

@@ -35,7 +35,8 @@ impl Scope<'_> {
         given.iter().for_each(|(i, _)| i.visit_axes(&mut |a| needed.push(a)));
         // From the innermost: bounds mention loops further out.
         let mut loops = Vec::new();
-        for (axis, begin, end, step) in self.bounds.iter().rev() {
+        for bounds in self.bounds.iter().rev() {
+            let super::Bounds { axis, begin, end, step } = &**bounds;
             if needed.contains(axis) {
                 if !is_free(begin) || !is_free(end) {
                     return false;

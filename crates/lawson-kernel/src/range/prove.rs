@@ -169,7 +169,8 @@ impl Scope<'_> {
     /// contradicts itself, so that nothing is executed here.
     fn facts(&self, given: &[Condition], view: View, index: &Index) -> Option<Facts> {
         let mut facts = self.kernel.facts.clone();
-        for (axis, begin, end, step) in &self.bounds {
+        for bounds in &self.bounds {
+            let super::Bounds { axis, begin, end, step } = &**bounds;
             let symbol = self.as_dim(&Index::axis(*axis), view);
             let begin_dim = self.as_dim(begin, view);
             let mut known = Vec::new();
@@ -216,9 +217,9 @@ impl Scope<'_> {
             let value = match atom {
                 Atom::Axis(a) => {
                     let symbol = Dim::symbol(format!("{AXIS_SYMBOL}{}", a.0));
-                    match self.bounds.iter().find(|(axis, ..)| axis == a) {
-                        Some((_, begin, _, step)) if view == View::Strided && *step > 1 => {
-                            self.as_dim(begin, view) + symbol * *step
+                    match self.bounds.iter().find(|b| b.axis == *a) {
+                        Some(b) if view == View::Strided && b.step > 1 => {
+                            self.as_dim(&b.begin, view) + symbol * b.step
                         }
                         _ => symbol,
                     }

@@ -39,13 +39,16 @@ impl<T: Into<Dim>> Add<T> for Dim {
 
     fn add(self, other: T) -> Dim {
         let other = other.into();
-        if self.is_overflow() || other.is_overflow() {
-            return Dim::overflow();
+        match (&self.0, &other.0) {
+            (Repr::Const(a), Repr::Const(b)) => {
+                return a.checked_add(*b).map_or_else(Dim::overflow, Dim::from);
+            }
+            (Repr::Poly(_), Repr::Const(0)) => return self,
+            (Repr::Const(0), Repr::Poly(_)) => return other,
+            (Repr::Overflow, _) | (_, Repr::Overflow) => return Dim::overflow(),
+            _ => {}
         }
         let constant = self.constant().checked_add(other.constant());
-        if self.terms().is_empty() && other.terms().is_empty() {
-            return constant.map_or_else(Dim::overflow, Dim::from);
-        }
         Dim::collect([self.terms(), other.terms()].concat(), constant)
     }
 }
