@@ -56,6 +56,16 @@ impl Chain {
     }
 }
 
+/// The most members that share a link on a device.
+fn most_members(capabilities: &Capabilities) -> i64 {
+    MOST_MEMBERS.min(i64::from(capabilities.max_members))
+}
+
+/// The most columns of a link: each member has four.
+pub(crate) fn most_columns(capabilities: &Capabilities) -> i64 {
+    4 * most_members(capabilities)
+}
+
 /// How the members share a kernel, if that is a chain. Buffers that are given `whole` may be read by fours.
 pub(crate) fn chain(kernel: &Kernel, capabilities: &Capabilities, whole: bool) -> Option<Chain> {
     let (_, links) = links(kernel)?;
@@ -68,8 +78,7 @@ pub(crate) fn chain(kernel: &Kernel, capabilities: &Capabilities, whole: bool) -
     }
     let useful = |l: &Link<'_>| (l.sizes[2] / 4 / LEAST_SHARE).max(1);
     let wanted = links.iter().map(|l| l.sizes[1] / 4 * useful(l)).max()?;
-    let most = MOST_MEMBERS.min(i64::from(capabilities.max_members));
-    let members = ((wanted + 31) / 32 * 32).min(most);
+    let members = ((wanted + 31) / 32 * 32).min(most_members(capabilities));
     // Each column is some member's.
     if links.iter().any(|l| l.sizes[1] / 4 > members) {
         return None;
