@@ -56,11 +56,6 @@ pub(crate) fn is_flat(body: &[Node]) -> bool {
     body.iter().all(|n| matches!(n, Node::Store(_) | Node::Step { .. } | Node::Prefetch { .. }))
 }
 
-/// How many iterations a loop from 0 by 1 has, if that is a number.
-pub(crate) fn plain_extent(f: &For) -> Option<i64> {
-    f.end.as_const().filter(|_| f.begin.is(0) && f.step == 1)
-}
-
 /// The buffers that are read and written by fours along these axes.
 pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<BufferId> {
     let whole = |d: DType| matches!(d, DType::F32 | DType::I32 | DType::U32);
