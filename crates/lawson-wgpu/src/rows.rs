@@ -160,8 +160,8 @@ impl Lower<'_> {
             let span = i64::from(stride * step);
             let axis = self.pseudo_axis("part");
             let number = Word::lane_over(span);
-            let first = Word::Product(Box::new(number), Box::new(Word::Const(span)));
-            let end = Word::Sum(vec![first.clone(), Word::Const(span)]);
+            let first = number.times(span);
+            let end = first.clone().plus(Word::Const(span));
             self.emit.codes.push(OpCode::Loop {
                 axis,
                 begin: first,

@@ -110,7 +110,7 @@ impl Shape {
     /// Where the first or the second half of a factor's memory begins, in quads.
     pub(crate) fn half(self, half: &Word, lines: u32) -> Word {
         let quads = i64::from(Shape::line(lines) * self.depth);
-        Word::Product(Box::new(half.clone()), Box::new(Word::Const(quads)))
+        half.clone().times(quads)
     }
 
     /// Bytes of workgroup memory: two parts of each factor, of which one is summed while the other is filled.
