@@ -49,7 +49,7 @@ fn launch_0(
     var w4: vec4<f32> = vec4<f32>(v1);
     var w5: vec4<f32> = vec4<f32>(v1);
     {
-      let a6_k: i32 = ((lane + 0) & 15) * 1;
+      let a6_k: i32 = ((lane + 0) & 15);
       let a7_quad: i32 = ((lane + 0) >> 4u);
       let v2: f32 = 0.0f;
       var r6: f32 = v2;
@@ -82,7 +82,7 @@ fn launch_0(
       w4 = vec4<f32>(v4, v7, v10, v13);
     }
     {
-      let a8_k: i32 = ((lane + 64) & 15) * 1;
+      let a8_k: i32 = ((lane + 64) & 15);
       let a9_quad: i32 = ((lane + 64) >> 4u);
       let v14: f32 = 0.0f;
       var r10: f32 = v14;
@@ -115,12 +115,12 @@ fn launch_0(
       w5 = vec4<f32>(v16, v19, v22, v25);
     }
     {
-      let a10_k: i32 = ((lane + 0) & 15) * 1;
+      let a10_k: i32 = ((lane + 0) & 15);
       let a11_quad: i32 = ((lane + 0) >> 4u);
       s4_tile_4[((a10_k + 0) * 9 + a11_quad) + 0 * 144] = w4;
     }
     {
-      let a12_k: i32 = ((lane + 64) & 15) * 1;
+      let a12_k: i32 = ((lane + 64) & 15);
       let a13_quad: i32 = ((lane + 64) >> 4u);
       s4_tile_4[((a12_k + 0) * 9 + a13_quad) + 0 * 144] = w5;
     }
@@ -128,7 +128,7 @@ fn launch_0(
     var w14: vec4<f32> = vec4<f32>(v26);
     var w15: vec4<f32> = vec4<f32>(v26);
     {
-      let a14_k: i32 = ((lane + 0) >> 3u) * 1;
+      let a14_k: i32 = ((lane + 0) >> 3u);
       let a15_quad: i32 = ((lane + 0) & 7);
       let v27: f32 = 0.0f;
       w14 = vec4<f32>(v27, v27, v27, v27);
@@ -138,7 +138,7 @@ fn launch_0(
       }
     }
     {
-      let a16_k: i32 = ((lane + 64) >> 3u) * 1;
+      let a16_k: i32 = ((lane + 64) >> 3u);
       let a17_quad: i32 = ((lane + 64) & 7);
       let v32: f32 = 0.0f;
       w15 = vec4<f32>(v32, v32, v32, v32);
@@ -148,12 +148,12 @@ fn launch_0(
       }
     }
     {
-      let a18_k: i32 = ((lane + 0) >> 3u) * 1;
+      let a18_k: i32 = ((lane + 0) >> 3u);
       let a19_quad: i32 = ((lane + 0) & 7);
       s5_tile_5[((a18_k + 0) * 9 + a19_quad) + 0 * 144] = w14;
     }
     {
-      let a20_k: i32 = ((lane + 64) >> 3u) * 1;
+      let a20_k: i32 = ((lane + 64) >> 3u);
       let a21_quad: i32 = ((lane + 64) & 7);
       s5_tile_5[((a20_k + 0) * 9 + a21_quad) + 0 * 144] = w15;
     }
@@ -161,7 +161,7 @@ fn launch_0(
     for (var a5_part: i32 = 0; a5_part < 70; a5_part += 16) {
       if (a5_part + 16 >= 0 && a5_part + 16 < 70) {
         {
-          let a22_k: i32 = ((lane + 0) & 15) * 1;
+          let a22_k: i32 = ((lane + 0) & 15);
           let a23_quad: i32 = ((lane + 0) >> 4u);
           let v37: f32 = 0.0f;
           var r16: f32 = v37;
@@ -194,7 +194,7 @@ fn launch_0(
           w4 = vec4<f32>(v39, v42, v45, v48);
         }
         {
-          let a24_k: i32 = ((lane + 64) & 15) * 1;
+          let a24_k: i32 = ((lane + 64) & 15);
           let a25_quad: i32 = ((lane + 64) >> 4u);
           let v49: f32 = 0.0f;
           var r20: f32 = v49;
@@ -227,7 +227,7 @@ fn launch_0(
           w5 = vec4<f32>(v51, v54, v57, v60);
         }
         {
-          let a26_k: i32 = ((lane + 0) >> 3u) * 1;
+          let a26_k: i32 = ((lane + 0) >> 3u);
           let a27_quad: i32 = ((lane + 0) & 7);
           let v61: f32 = 0.0f;
           w14 = vec4<f32>(v61, v61, v61, v61);
@@ -237,7 +237,7 @@ fn launch_0(
           }
         }
         {
-          let a28_k: i32 = ((lane + 64) >> 3u) * 1;
+          let a28_k: i32 = ((lane + 64) >> 3u);
           let a29_quad: i32 = ((lane + 64) & 7);
           let v66: f32 = 0.0f;
           w15 = vec4<f32>(v66, v66, v66, v66);
@@ -411,22 +411,22 @@ fn launch_0(
       }
       if (a5_part + 16 >= 0 && a5_part + 16 < 70) {
         {
-          let a31_k: i32 = ((lane + 0) & 15) * 1;
+          let a31_k: i32 = ((lane + 0) & 15);
           let a32_quad: i32 = ((lane + 0) >> 4u);
           s4_tile_4[((a31_k + 0) * 9 + a32_quad) + (1 + ((a5_part >> 4u) & 1) * (-1)) * 144] = w4;
         }
         {
-          let a33_k: i32 = ((lane + 64) & 15) * 1;
+          let a33_k: i32 = ((lane + 64) & 15);
           let a34_quad: i32 = ((lane + 64) >> 4u);
           s4_tile_4[((a33_k + 0) * 9 + a34_quad) + (1 + ((a5_part >> 4u) & 1) * (-1)) * 144] = w5;
         }
         {
-          let a35_k: i32 = ((lane + 0) >> 3u) * 1;
+          let a35_k: i32 = ((lane + 0) >> 3u);
           let a36_quad: i32 = ((lane + 0) & 7);
           s5_tile_5[((a35_k + 0) * 9 + a36_quad) + (1 + ((a5_part >> 4u) & 1) * (-1)) * 144] = w14;
         }
         {
-          let a37_k: i32 = ((lane + 64) >> 3u) * 1;
+          let a37_k: i32 = ((lane + 64) >> 3u);
           let a38_quad: i32 = ((lane + 64) & 7);
           s5_tile_5[((a37_k + 0) * 9 + a38_quad) + (1 + ((a5_part >> 4u) & 1) * (-1)) * 144] = w15;
         }

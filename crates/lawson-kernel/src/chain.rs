@@ -12,8 +12,8 @@
 
 use crate::buffer::{BufferId, Role};
 use crate::expr::{Expr, ExprId};
+use crate::products::Products;
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
-use lawson_graph::DType;
 use std::collections::BTreeSet;
 
 /// One product of a chain, with what becomes of it.
@@ -27,10 +27,6 @@ pub struct Link<'k> {
     pub acc: AccId,
     /// The factor that depends on the row, and the one that depends on the column.
     pub factors: [ExprId; 2],
-    /// The state, and what it becomes.
-    pub state: ExprId,
-    /// The state after a term.
-    pub step: ExprId,
     /// What is stored for each row and column.
     pub stores: &'k [Node],
 }
@@ -54,7 +50,7 @@ pub fn links(kernel: &Kernel) -> Option<(&For, Vec<Link<'_>>)> {
 /// A loop from 0 by 1 to a number.
 fn plain(node: &[Node]) -> Option<(&For, i64)> {
     match node {
-        [Node::For(f)] if f.begin.is(0) && f.step == 1 => Some((f, f.end.as_const()?)),
+        [Node::For(f)] => Some((f, f.plain_extent()?)),
         _ => None,
     }
 }
@@ -62,18 +58,9 @@ fn plain(node: &[Node]) -> Option<(&For, i64)> {
 fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
     let (rows, m) = plain(std::slice::from_ref(node))?;
     let (columns, n) = plain(&rows.body)?;
-    let [Node::Accumulate { acc, body }, stores @ ..] = columns.body.as_slice() else { return None };
-    let (terms, k) = plain(body)?;
-    let [Node::Step { acc: stepped, values }] = terms.body.as_slice() else { return None };
-    let of = kernel.acc(*acc);
-    let is_sum = of.merge.is_some()
-        && matches!(of.state.as_slice(), [s] if s.dtype == DType::F32 && matches!(kernel.expr(s.init), Expr::Const(_)));
-    let (true, &[step], true) = (is_sum, values.as_slice(), stepped == acc) else { return None };
-    let &Expr::Fma(a, b, state) = kernel.expr(step) else { return None };
-    let is_stored = stores.iter().all(|s| matches!(s, Node::Store(_)));
-    if !is_stored || *kernel.expr(state) != Expr::State(*acc, 0) {
-        return None;
-    }
+    let Products { acc, loops, factors: [a, b], stores } = kernel.products(&columns.body)?;
+    let &[terms] = loops.as_slice() else { return None };
+    let k = terms.plain_extent()?;
     let [on_a, on_b] = [a, b].map(|e| kernel.axes_of(e));
     if ![&on_a, &on_b].iter().all(|on| on.contains(&terms.axis)) {
         return None;
@@ -91,7 +78,7 @@ fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
         return None;
     }
     let loops = [rows, columns, terms];
-    Some(Link { loops, sizes: [m, n, k], acc: *acc, factors, state, step, stores })
+    Some(Link { loops, sizes: [m, n, k], acc, factors, stores })
 }
 
 impl Kernel {

@@ -72,6 +72,15 @@ pub enum Refused {
     NoGain,
     /// Together, sums would be computed again and again in loops that they do not depend on.
     Again,
+    /// As products of one chain they would have more of something than a chain may.
+    Chain {
+        /// Of what.
+        of: &'static str,
+        /// How much they would have.
+        found: i64,
+        /// How much a chain may have.
+        most: i64,
+    },
     /// Together, each slice of a product would be a product of its own.
     Sliced,
     /// Together they would wait for a group that waits for them.
@@ -164,6 +173,9 @@ impl fmt::Display for Refused {
             Refused::View => write!(f, "the view is index arithmetic of the product that reads it"),
             Refused::NoGain => write!(f, "together they would not take less time"),
             Refused::Again => write!(f, "sums would be computed again in loops that they do not depend on"),
+            Refused::Chain { of, found, most } => {
+                write!(f, "a chain of both would have {found} {of}, and may have {most}")
+            }
             Refused::Sliced => write!(f, "each slice would be a product of its own, without a tile"),
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Separate => write!(f, "they belong to operators that are compiled apart"),

@@ -29,6 +29,7 @@ pub mod pack;
 pub mod partition;
 pub mod plan;
 pub mod predict;
+pub mod products;
 pub mod range;
 pub mod schedule;
 mod text;

@@ -68,6 +68,8 @@ pub struct Chains {
     pub unit_bytes_per_fma: f64,
     /// Multiply-adds that could be done while the members of a unit wait for each other between two products.
     pub fmas_per_link: f64,
+    /// The most columns of a product: each is some member's of the unit.
+    pub columns: i64,
     /// Bytes of memory that a unit has for what lies between products.
     pub scratch: i64,
     /// How many buffers a kernel may have.

@@ -177,6 +177,13 @@ pub enum StoreHint {
     Stream,
 }
 
+impl For {
+    /// How many iterations a loop from 0 by 1 has, if that is a number.
+    pub fn plain_extent(&self) -> Option<i64> {
+        self.end.as_const().filter(|_| self.begin.is(0) && self.step == 1)
+    }
+}
+
 impl Kind {
     /// Its name in texts.
     pub fn name(self) -> &'static str {

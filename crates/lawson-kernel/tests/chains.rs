@@ -10,8 +10,14 @@ use lawson_kernel::{Refused, Role};
 
 /// A device on which starting a kernel costs much.
 fn device() -> Machine {
-    let chains =
-        Chains { units: 128, unit_bytes_per_fma: 64.0, fmas_per_link: 500.0, scratch: 32 << 10, buffers: 31 };
+    let chains = Chains {
+        units: 128,
+        unit_bytes_per_fma: 64.0,
+        fmas_per_link: 500.0,
+        columns: 2048,
+        scratch: 32 << 10,
+        buffers: 31,
+    };
     Machine {
         spread: Spread::Grid,
         lanes: 16 << 10,
@@ -134,6 +140,64 @@ fn chains_have_no_more_buffers_than_a_kernel_may() {
     let lowered = found.parts.iter().map(|p| p.lowered.as_ref().unwrap());
     let buffers: Vec<usize> = lowered.map(|l| l.inputs.len() + l.outputs.len()).collect();
     assert_eq!(buffers, [6, 6, 6]);
+}
+
+/// Why groups stay apart, on a device with other limits of chains.
+fn refused(graph: &Graph, change: impl Fn(&mut Chains)) -> Vec<Refused> {
+    let mut machine = device();
+    change(machine.chains.as_mut().unwrap());
+    let found = partition(graph, &Orders::default(), &machine);
+    found.refused.into_iter().map(|r| r.why).collect()
+}
+
+#[test]
+fn what_a_chain_has_too_much_of_is_said() {
+    let graph = layers(64, &[64; 4]);
+    assert_eq!(refused(&graph, |_| {}), []);
+    let columns = Refused::Chain { of: "columns", found: 64, most: 60 };
+    assert_eq!(refused(&graph, |c| c.columns = 60), [columns.clone(), columns]);
+    // A row before and a row after a product fill no more than half of it.
+    let scratch = Refused::Chain { of: "bytes of scratch", found: 8 * 64, most: 256 };
+    assert_eq!(refused(&graph, |c| c.scratch = 512), [scratch.clone(), scratch]);
+    let buffers = Refused::Chain { of: "buffers", found: 9, most: 7 };
+    assert_eq!(refused(&graph, |c| c.buffers = 7), [buffers]);
+    let links = Refused::Chain { of: "links", found: 9, most: 8 };
+    assert_eq!(refused(&layers(64, &[64; 18]), |_| {}), [links.clone(), links]);
+}
+
+#[test]
+fn a_product_with_many_columns_is_in_no_chain_and_those_around_it_are() {
+    let graph = layers(64, &[64, 64, 64, 256, 64, 64, 64]);
+    let mut machine = device();
+    machine.chains.as_mut().unwrap().columns = 128;
+    let found = partition(&graph, &Orders::default(), &machine);
+    let count = |p: &lawson_kernel::partition::Part| {
+        links(&p.lowered.as_ref().unwrap().kernel).map_or(0, |(_, links)| links.len())
+    };
+    assert_eq!(found.parts.iter().map(count).collect::<Vec<_>>(), [2, 0, 3]);
+    let why = Refused::Chain { of: "columns", found: 256, most: 128 };
+    assert_eq!(found.refused.iter().map(|r| r.why.clone()).collect::<Vec<_>>(), [why.clone(), why]);
+}
+
+#[test]
+fn what_lies_between_all_products_of_a_chain_fits_into_scratch() {
+    let graph = layers(64, &[64, 256, 256, 256, 256, 256, 64]);
+    let scratch = |most: i64| {
+        let mut machine = device();
+        machine.chains.as_mut().unwrap().scratch = most;
+        let found = partition(&graph, &Orders::default(), &machine);
+        let bytes = |p: &lawson_kernel::partition::Part| {
+            let kernel = &p.lowered.as_ref().unwrap().kernel;
+            let kept = kernel.buffers.iter().filter(|b| matches!(b.role, Role::Scratch(_)));
+            kept.map(|b| 4 * b.layout.size.as_const().unwrap()).sum::<i64>()
+        };
+        found.parts.iter().map(bytes).collect::<Vec<_>>()
+    };
+    // Two results of four rows, of two and of one.
+    assert_eq!(scratch(16 << 10), [8 << 10]);
+    assert_eq!(scratch(8 << 10), [4 << 10]);
+    assert_eq!(scratch(4 << 10), [2 << 10]);
+    assert_eq!(scratch(2 << 10), [0; 6]);
 }
 
 #[test]

@@ -56,6 +56,16 @@ impl Chain {
     }
 }
 
+/// The most members that share a link on a device.
+fn most_members(capabilities: &Capabilities) -> i64 {
+    MOST_MEMBERS.min(i64::from(capabilities.max_members))
+}
+
+/// The most columns of a link: each member has four.
+pub(crate) fn most_columns(capabilities: &Capabilities) -> i64 {
+    4 * most_members(capabilities)
+}
+
 /// How the members share a kernel, if that is a chain. Buffers that are given `whole` may be read by fours.
 pub(crate) fn chain(kernel: &Kernel, capabilities: &Capabilities, whole: bool) -> Option<Chain> {
     let (_, links) = links(kernel)?;
@@ -68,8 +78,7 @@ pub(crate) fn chain(kernel: &Kernel, capabilities: &Capabilities, whole: bool) -
     }
     let useful = |l: &Link<'_>| (l.sizes[2] / 4 / LEAST_SHARE).max(1);
     let wanted = links.iter().map(|l| l.sizes[1] / 4 * useful(l)).max()?;
-    let most = MOST_MEMBERS.min(i64::from(capabilities.max_members));
-    let members = ((wanted + 31) / 32 * 32).min(most);
+    let members = ((wanted + 31) / 32 * 32).min(most_members(capabilities));
     // Each column is some member's.
     if links.iter().any(|l| l.sizes[1] / 4 > members) {
         return None;
@@ -120,14 +129,6 @@ fn along(kernel: &Kernel, link: &Link<'_>) -> AxisId {
         all.len() - fit.len()
     };
     if lost(terms) < lost(columns) { terms } else { columns }
-}
-
-fn times(a: Word, by: i64) -> Word {
-    if by == 1 { a } else { Word::Product(Box::new(a), Box::new(Word::Const(by))) }
-}
-
-fn sum(a: Word, b: Word) -> Word {
-    Word::Sum(vec![a, b])
 }
 
 /// What a member has of a link: four columns of all rows, and a share of the terms.
@@ -191,14 +192,14 @@ impl Lower<'_> {
     /// What a member has of a link.
     fn own(&self, link: &Link<'_>, share: &Share) -> Own {
         let (group, number) = Word::Lane.split(link.sizes[1] / 4);
-        Own { column: times(group, 4), share: number, shares: share.shares }
+        Own { column: group.times(4), share: number, shares: share.shares }
     }
 
     /// A member fetches the first numbers of a link's second factor.
     fn begin_link(&mut self, link: &Link<'_>, share: &Share) -> Result<(Own, Fetched)> {
         let own = self.own(link, share);
         let fetched = self.seconds(share.ahead);
-        self.fetch_seconds(link, &own, &times(own.share.clone(), 4), &fetched[0])?;
+        self.fetch_seconds(link, &own, &own.share.clone().times(4), &fetched[0])?;
         Ok((own, fetched))
     }
 
@@ -230,26 +231,26 @@ impl Lower<'_> {
         let guarded = self.guard_within(&Word::Lane, groups * own.shares, members);
         for (row, quad) in sums.iter().enumerate() {
             let (group, share) = Word::Lane.split(groups);
-            let line = sum(times(share, link.sizes[0]), Word::Const(row as i64));
-            let (at, values) = (sum(times(line, groups), group), Four::Quad(*quad));
+            let line = share.times(link.sizes[0]).plus(Word::Const(row as i64));
+            let (at, values) = (line.times(groups).plus(group), Four::Quad(*quad));
             self.emit.codes.push(OpCode::StoreQuad { memory, at, values });
         }
         self.end_guard(guarded);
         self.emit.codes.push(OpCode::Barrier);
         let all = groups * link.sizes[0];
         for turn in 0..(all + members - 1) / members {
-            let number = sum(Word::Lane, Word::Const(turn * members));
+            let number = Word::Lane.plus(Word::Const(turn * members));
             let guarded = self.guard_within(&number, all, (turn + 1) * members);
             let init = self.value(of.state[0].init, &mut Known::new())?;
             let vars = [(); 4].map(|()| self.emit.var(Ty::F32, init));
             for share in 0..own.shares {
-                let others = self.emit.quad(memory, sum(number.clone(), Word::Const(share * all)));
+                let others = self.emit.quad(memory, number.clone().plus(Word::Const(share * all)));
                 for (var, other) in vars.iter().zip(others) {
                     self.merge_into(link.acc, merge, &[(*var, Ty::F32)], &[other])?;
                 }
             }
             let (group, row) = number.split(groups);
-            self.finish_link(link, row, &times(group, 4), vars)?;
+            self.finish_link(link, row, &group.times(4), vars)?;
             self.end_guard(guarded);
         }
         Ok(())
@@ -293,13 +294,10 @@ impl Lower<'_> {
             let mut four = [0; 4].map(ValueId);
             for (c, value) in four.iter_mut().enumerate() {
                 let (term, column) = ((terms, &first, q), (columns, &own.column, c));
-                let (moving, fixed) = if by_terms { (term, column) } else { (column, term) };
-                let place = sum(fixed.1.clone(), Word::Const(fixed.2 as i64));
-                self.parameters.fixed.insert(fixed.0, place);
-                self.at_part(moving.0, moving.1, moving.2);
-                *value = self.value(link.factors[1], &mut Known::new())?;
-                self.parameters.fixed.remove(&fixed.0);
-                self.leave_part(moving.0);
+                let (moving, still) = if by_terms { (term, column) } else { (column, term) };
+                let (axis, from, number) = still;
+                let there = from.clone().plus(Word::Const(number as i64));
+                *value = self.value_at_part(link.factors[1], moving, (axis, there))?;
             }
             self.emit.codes.push(OpCode::SetQuad { quad: *quad, to: Four::Values(four) });
         }
@@ -312,8 +310,8 @@ impl Lower<'_> {
     /// is there is summed.
     fn terms(&mut self, link: &Link<'_>, own: &Own, fetched: &Fetched, sums: &[QuadId]) -> Result<()> {
         let at = self.pseudo_axis("four");
-        let ahead = |n: i64| sum(Word::Axis(at), Word::Const(n * 4 * own.shares));
-        let (begin, end) = (times(own.share.clone(), 4), Word::Const(link.sizes[2]));
+        let ahead = |n: i64| Word::Axis(at).plus(Word::Const(n * 4 * own.shares));
+        let (begin, end) = (own.share.clone().times(4), Word::Const(link.sizes[2]));
         let count = fetched.len() as i64;
         let step = 4 * own.shares * count;
         self.emit.codes.push(OpCode::Loop { axis: at, begin, end, step, by: By::Member });

@@ -8,6 +8,7 @@
 //! What lies on the device belongs to one generation of it ([`Loaded`]) and is made again when the device was lost; so the elements of constants
 //! stay in the host's memory, where they are shared with the graph that they came from.
 
+use crate::chain::most_columns;
 use crate::device::{Device, Handles, failed, lock};
 use crate::dtype::lacked;
 use crate::opcode::{Binding, Capabilities, Listing};
@@ -48,6 +49,7 @@ pub fn machine_for(capabilities: &Capabilities) -> Machine {
         units: 128,
         unit_bytes_per_fma: 64.0,
         fmas_per_link: 500.0,
+        columns: most_columns(capabilities),
         scratch: i64::from(capabilities.workgroup_memory),
         // One is for parameters.
         buffers: capabilities.max_buffers.saturating_sub(1) as usize,

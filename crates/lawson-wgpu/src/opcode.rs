@@ -2,10 +2,11 @@
 //!
 //! Values are numbered and defined once ([`OpCode::Let`]); variables change ([`OpCode::Set`]). Blocks are opened and
 //! closed by entries of their own. Indices are [`Word`]s: integers of 32 bits that hold nothing that a launch changes, so that they
-//! are written where they stand. `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
+//! are written where they stand (`word.rs`). `lower.rs` makes listings, `show.rs` prints them for people, a dialect prints them for a compiler.
 
 pub use crate::binding::Binding;
 pub use crate::capability::{Capabilities, Floats, Fused};
+pub use crate::word::{Sign, Word};
 use lawson_graph::Dim;
 use lawson_kernel::AxisId;
 
@@ -396,59 +397,6 @@ pub enum Test {
     Within(Vec<(Word, Word)>),
     /// The value is true.
     Value(ValueId),
-}
-
-/// An integer of 32 bits made of axes, parameters and elements of inputs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// A number.
-    Const(i64),
-    /// The value of an axis.
-    Axis(AxisId),
-    /// A parameter.
-    Param(usize),
-    /// The element at which a buffer begins.
-    Base(MemoryId),
-    /// The number of the member in its workgroup.
-    Lane,
-    /// A sum of two or more.
-    Sum(Vec<Word>),
-    /// A product.
-    Product(Box<Word>, Box<Word>),
-    /// The quotient by a positive number, rounded down.
-    Div(Box<Word>, Box<Word>, Sign),
-    /// The remainder by a positive number, at least 0.
-    Mod(Box<Word>, Box<Word>, Sign),
-    /// The least of two or more.
-    Min(Vec<Word>),
-    /// The greatest of two or more.
-    Max(Vec<Word>),
-    /// An element of an input of integers, clamped to `0` to the last word.
-    At(MemoryId, Box<Word>, Box<Word>),
-}
-
-impl Word {
-    /// The remainder and the quotient by a number, of what is not negative.
-    pub(crate) fn split(&self, by: i64) -> (Word, Word) {
-        let part = |make: fn(Box<Word>, Box<Word>, Sign) -> Word| {
-            make(Box::new(self.clone()), Box::new(Word::Const(by)), Sign::NonNegative)
-        };
-        (part(Word::Mod), part(Word::Div))
-    }
-
-    /// The number of the member divided by this.
-    pub(crate) fn lane_over(by: i64) -> Word {
-        Word::Lane.split(by).1
-    }
-}
-
-/// What is known of the sign of what is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// It is at least 0, so rounding towards 0 is rounding down.
-    NonNegative,
-    /// Nothing.
-    Any,
 }
 
 /// A function that every dialect knows. What it means is what the graph's primitive of that name means.

@@ -56,11 +56,6 @@ pub(crate) fn is_flat(body: &[Node]) -> bool {
     body.iter().all(|n| matches!(n, Node::Store(_) | Node::Step { .. } | Node::Prefetch { .. }))
 }
 
-/// How many iterations a loop from 0 by 1 has, if that is a number.
-pub(crate) fn plain_extent(f: &For) -> Option<i64> {
-    f.end.as_const().filter(|_| f.begin.is(0) && f.step == 1)
-}
-
 /// The buffers that are read and written by fours along these axes.
 pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<BufferId> {
     let whole = |d: DType| matches!(d, DType::F32 | DType::I32 | DType::U32);
@@ -193,10 +188,9 @@ impl Lower<'_> {
         for turn in 0..extent / (4 * members) {
             let number = match turn {
                 0 => Word::Lane,
-                turn => Word::Sum(vec![Word::Lane, Word::Const(turn * members)]),
+                turn => Word::Lane.plus(Word::Const(turn * members)),
             };
-            let first = Word::Product(Box::new(number), Box::new(Word::Const(4)));
-            self.quad_body(f.axis, &first, &f.body)?;
+            self.quad_body(f.axis, &number.times(4), &f.body)?;
         }
         self.scope.leave(left);
         Ok(())
@@ -212,10 +206,25 @@ impl Lower<'_> {
     pub(crate) fn at_part(&mut self, axis: AxisId, first: &Word, number: usize) {
         let here = match number {
             0 => first.clone(),
-            n => Word::Sum(vec![first.clone(), Word::Const(n as i64)]),
+            n => first.clone().plus(Word::Const(n as i64)),
         };
         self.parameters.fixed.insert(axis, here);
         self.part = Some(Part { axis, first: first.clone(), number });
+    }
+
+    /// An expression at one of the four neighbours along an axis that begin there, where another axis has a value.
+    pub(crate) fn value_at_part(
+        &mut self,
+        root: ExprId,
+        (axis, first, number): (AxisId, &Word, usize),
+        (still, there): (AxisId, Word),
+    ) -> Result<ValueId> {
+        self.parameters.fixed.insert(still, there);
+        self.at_part(axis, first, number);
+        let value = self.value(root, &mut Known::new());
+        self.leave_part(axis);
+        self.parameters.fixed.remove(&still);
+        value
     }
 
     /// Stores four neighbours. A member remembers what it puts into scratch where no other store of the loop may put something else.

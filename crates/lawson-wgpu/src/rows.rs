@@ -8,7 +8,6 @@
 use crate::dtype::ty_of;
 use crate::lower::{Lower, refused};
 use crate::opcode::{By, MemoryId, Op, OpCode, Residence, Test, Ty, ValueId, VarId, Word};
-use crate::quads::plain_extent;
 use crate::value::Known;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{Dim, Result};
@@ -161,8 +160,8 @@ impl Lower<'_> {
             let span = i64::from(stride * step);
             let axis = self.pseudo_axis("part");
             let number = Word::lane_over(span);
-            let first = Word::Product(Box::new(number), Box::new(Word::Const(span)));
-            let end = Word::Sum(vec![first.clone(), Word::Const(span)]);
+            let first = number.times(span);
+            let end = first.clone().plus(Word::Const(span));
             self.emit.codes.push(OpCode::Loop {
                 axis,
                 begin: first,
@@ -249,7 +248,7 @@ impl Lower<'_> {
 
     /// A loop whose iterations are the members' own or shared among them.
     fn loop_by(&mut self, f: &For, by: By) -> Result<()> {
-        match plain_extent(f).filter(|n| *n > 0) {
+        match f.plain_extent().filter(|n| *n > 0) {
             Some(extent) if by == By::Lanes && self.by_fours => {
                 self.with_invariants(f.axis, &f.body, |l| l.quads_by_lanes(f, extent))
             }

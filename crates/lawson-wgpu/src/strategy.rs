@@ -9,8 +9,8 @@
 use crate::chain::{Chain, chain};
 use crate::lower::Segment;
 use crate::opcode::{Binding, Capabilities, Word};
-use crate::quads::{buffers, check_quads, inputs_by_fours, is_flat, plain_extent};
-use lawson_graph::DType;
+use crate::quads::{buffers, check_quads, inputs_by_fours, is_flat};
+use lawson_kernel::products::{Products, nest};
 use lawson_kernel::{AccId, Atom, AxisId, BufferId, Expr, ExprId, For, Index, Kernel, Node};
 use std::collections::BTreeSet;
 
@@ -54,9 +54,6 @@ pub(crate) struct Tiles {
     /// The factors.
     pub(crate) factors: [ExprId; 2],
     pub(crate) acc: AccId,
-    /// The state, and what it becomes.
-    pub(crate) state: ExprId,
-    pub(crate) step: ExprId,
     pub(crate) shape: Shape,
     /// For each factor, whether neighbours along the sum lie side by side in memory.
     pub(crate) along_sum: [bool; 2],
@@ -113,7 +110,7 @@ impl Shape {
     /// Where the first or the second half of a factor's memory begins, in quads.
     pub(crate) fn half(self, half: &Word, lines: u32) -> Word {
         let quads = i64::from(Shape::line(lines) * self.depth);
-        Word::Product(Box::new(half.clone()), Box::new(Word::Const(quads)))
+        half.clone().times(quads)
     }
 
     /// Bytes of workgroup memory: two parts of each factor, of which one is summed while the other is filled.
@@ -188,7 +185,7 @@ pub(crate) fn strategy(
 /// Elementwise work by fours.
 fn by_quads(kernel: &Kernel, chain: &[&For], inner: &[Node]) -> Option<Strategy> {
     let f = chain.last()?;
-    let fits = plain_extent(f).is_some_and(|n| n % 4 == 0 && n > 0);
+    let fits = f.plain_extent().is_some_and(|n| n % 4 == 0 && n > 0);
     if !fits || !inner.iter().all(|n| matches!(n, Node::Store(_))) {
         return None;
     }
@@ -202,8 +199,8 @@ fn by_rows(kernel: &Kernel, inner: &[Node], capabilities: &Capabilities, whole: 
     let most = 256.min(capabilities.max_members);
     let mut shared = Vec::new();
     let flat = shared_loops(inner, &mut shared);
-    let extent = shared.first().and_then(|f| plain_extent(f));
-    let same = shared.iter().all(|f| plain_extent(f) == extent);
+    let extent = shared.first().and_then(|f| f.plain_extent());
+    let same = shared.iter().all(|f| f.plain_extent() == extent);
     let fits = |members: u32, fours: i64| {
         let all = 4 * i64::from(members);
         extent.is_some_and(|n| n % all == 0 && (1..=fours).contains(&(n / all)))
@@ -241,16 +238,6 @@ fn shared_loops<'k>(nodes: &'k [Node], found: &mut Vec<&'k For>) -> bool {
     })
 }
 
-/// The loops directly within each other, and what stands in the innermost.
-fn nest(nodes: &[Node]) -> (Vec<&For>, &[Node]) {
-    let (mut loops, mut inner) = (Vec::new(), nodes);
-    while let [Node::For(f)] = inner {
-        loops.push(f);
-        inner = &f.body;
-    }
-    (loops, inner)
-}
-
 fn extent(f: &For) -> Option<i64> {
     Some((f.end.as_const()? - f.begin.as_const()? + f.step - 1).div_euclid(f.step).max(0))
 }
@@ -280,27 +267,14 @@ fn tiles(
     capabilities: &Capabilities,
     whole: bool,
 ) -> Option<Tiles> {
-    let [Node::Accumulate { acc, body }, stores @ ..] = inner else { return None };
-    let of = kernel.acc(*acc);
-    let plain = of.merge.is_some()
-        && of.state.len() == 1
-        && of.state[0].dtype == DType::F32
-        && matches!(kernel.expr(of.state[0].init), Expr::Const(_));
-    if !plain || !stores.iter().all(|s| matches!(s, Node::Store(_))) {
-        return None;
-    }
-    let (sums, [Node::Step { acc: stepped, values }]) = nest(body) else { return None };
-    let (k, &[step]) = (sums.last()?, values.as_slice()) else { return None };
-    let &Expr::Fma(a, b, state) = kernel.expr(step) else { return None };
-    if stepped != acc || *kernel.expr(state) != Expr::State(*acc, 0) {
-        return None;
-    }
+    let Products { acc, loops: sums, mut factors, stores } = kernel.products(inner)?;
+    let k = sums.last()?;
     // Bounds of loops that depend on the tile would differ from member to member.
     let fixed = |f: &&&For| f.begin.is(0) && f.step == 1 && f.end.as_dim().is_some();
     if !chain.iter().chain(&sums).all(|f| fixed(&f)) {
         return None;
     }
-    let (mut factors, mut found) = ([a, b], [depends(kernel, a), depends(kernel, b)]);
+    let mut found = factors.map(|f| depends(kernel, f));
     if !found.iter().all(|(axes, _)| axes.contains(&k.axis)) {
         return None;
     }
@@ -347,7 +321,7 @@ fn tiles(
     for (side, line) in [m, n].into_iter().enumerate() {
         let along = if along_sum[side] { k } else { line };
         // Four neighbours are inside, or none of them is.
-        let whole = [along, line].iter().all(|f| plain_extent(f).is_some_and(|n| n % 4 == 0));
+        let whole = [along, line].iter().all(|f| f.plain_extent().is_some_and(|n| n % 4 == 0));
         // Members turn four lines by four terms round: all of them, or it takes longer than it saves.
         let lines = if side == 0 { shape.rows } else { shape.columns };
         let even = !along_sum[side] || (lines / 4 * shape.depth / 4).is_multiple_of(shape.members());
@@ -361,7 +335,7 @@ fn tiles(
     }
     let fours = factors.map(|f| kernel.reads_of(f).iter().any(|b| quads.contains(b)));
     let (m, n, k) = (m.axis, n.axis, k.axis);
-    Some(Tiles { m, n, k, factors, acc: *acc, state, step, shape, along_sum, fours, quads })
+    Some(Tiles { m, n, k, factors, acc, shape, along_sum, fours, quads })
 }
 
 /// Whether rows are long and few enough for a workgroup each.

@@ -36,14 +36,6 @@ struct At {
     share: Word,
 }
 
-fn times(a: Word, by: i64) -> Word {
-    Word::Product(Box::new(a), Box::new(Word::Const(by)))
-}
-
-fn sum(a: Word, b: Word) -> Word {
-    Word::Sum(vec![a, b])
-}
-
 /// The places that may lie beyond an end: those of tiles of so many, of which the end is no multiple.
 fn beyond<const N: usize>(places: [(&Word, &Word, u32); N]) -> Vec<(Word, Word)> {
     let whole = |end: &Word, of: u32| matches!(end, Word::Const(c) if c % i64::from(of) == 0);
@@ -158,8 +150,8 @@ impl Lower<'_> {
         self.emit.codes.push(OpCode::Barrier);
         self.emit.codes.push(OpCode::Loop { axis: part, begin, end: end.clone(), step, by: By::Member });
         let half = Word::Axis(part).split(step).1.split(2).0;
-        let other = Word::Sum(vec![Word::Const(1), times(half.clone(), -1)]);
-        let next = sum(Word::Axis(part), Word::Const(step));
+        let other = Word::Const(1).plus(half.clone().times(-1));
+        let next = Word::Axis(part).plus(Word::Const(step));
         let more = OpCode::Guard(Test::Within(vec![(next.clone(), end.clone())]));
         self.emit.codes.push(more.clone());
         for (fill, vars) in fills.iter().zip(&fetched) {
@@ -188,13 +180,13 @@ impl Lower<'_> {
     fn fetch(&mut self, fill: &Fill<'_>, part: &Word, vars: &Fetched) -> Result<()> {
         for (turn, vars) in vars.iter().enumerate() {
             let [k, quad] = self.begin_unit(fill, turn as u32);
-            let (first, line) = (sum(part.clone(), k), sum(fill.first.clone(), times(quad, 4)));
+            let (first, line) = (part.clone().plus(k), fill.first.clone().plus(quad.times(4)));
             match fill.tiles.fours[fill.side] {
                 true => self.fetch_by_fours(fill, &line, &first, vars)?,
                 false => {
                     let mut lines = [0; 4].map(ValueId);
                     for (n, value) in (0..).zip(&mut lines) {
-                        *value = self.element(fill, sum(line.clone(), Word::Const(n)), first.clone())?;
+                        *value = self.element(fill, line.clone().plus(Word::Const(n)), first.clone())?;
                     }
                     self.emit.codes.push(OpCode::SetQuad { quad: vars[0], to: Four::Values(lines) });
                 }
@@ -219,15 +211,11 @@ impl Lower<'_> {
         for (k, quad) in vars.iter().enumerate() {
             let mut lines = [0; 4].map(ValueId);
             for (n, value) in lines.iter_mut().enumerate() {
-                let ((axis, from, number), (still, there)) = match along_sum {
-                    true => ((tiles.k, first, k), (fill.axis, sum(line.clone(), Word::Const(n as i64)))),
+                let (moving, still) = match along_sum {
+                    true => ((tiles.k, first, k), (fill.axis, line.clone().plus(Word::Const(n as i64)))),
                     false => ((fill.axis, line, n), (tiles.k, first.clone())),
                 };
-                self.parameters.fixed.insert(still, there);
-                self.at_part(axis, from, number);
-                *value = self.value(tiles.factors[fill.side], &mut Known::new())?;
-                self.leave_part(axis);
-                self.parameters.fixed.remove(&still);
+                *value = self.value_at_part(tiles.factors[fill.side], moving, still)?;
             }
             self.emit.codes.push(OpCode::SetQuad { quad: *quad, to: Four::Values(lines) });
         }
@@ -244,8 +232,8 @@ impl Lower<'_> {
             let [k, quad] = self.begin_unit(fill, turn as u32);
             let line = i64::from(Shape::line(fill.lines));
             for (n, quad_var) in (0..).zip(vars) {
-                let at = sum(times(sum(k.clone(), Word::Const(n)), line), quad.clone());
-                let at = sum(at, fill.tiles.shape.half(half, fill.lines));
+                let at = k.clone().plus(Word::Const(n)).times(line).plus(quad.clone());
+                let at = at.plus(fill.tiles.shape.half(half, fill.lines));
                 let values = Four::Quad(*quad_var);
                 self.emit.codes.push(OpCode::StoreQuad { memory: fill.memory, at, values });
             }
@@ -256,7 +244,7 @@ impl Lower<'_> {
     /// Begins a block for what a member fetches at once: its first place in the part of the sum, and its quad of lines.
     fn begin_unit(&mut self, fill: &Fill<'_>, turn: u32) -> [Word; 2] {
         let shape = fill.tiles.shape;
-        let number = sum(Word::Lane, Word::Const(i64::from(turn * shape.members())));
+        let number = Word::Lane.plus(Word::Const(i64::from(turn * shape.members())));
         // Neighbouring members take neighbours in memory.
         let along_sum = fill.tiles.along_sum[fill.side];
         let inner = if along_sum { shape.depth / fill.deep() } else { fill.lines / 4 };
@@ -264,7 +252,7 @@ impl Lower<'_> {
         let (k, quad) = if along_sum { (fast, slow) } else { (slow, fast) };
         self.emit.codes.push(OpCode::Block);
         let (k_axis, quad_axis) = (self.pseudo_axis("k"), self.pseudo_axis("quad"));
-        self.emit.codes.push(OpCode::Axis { axis: k_axis, value: times(k, i64::from(fill.deep())) });
+        self.emit.codes.push(OpCode::Axis { axis: k_axis, value: k.times(i64::from(fill.deep())) });
         self.emit.codes.push(OpCode::Axis { axis: quad_axis, value: quad });
         if fill.is_shared_unevenly() {
             let inside = (number, Word::Const(i64::from(fill.units())));
@@ -327,9 +315,9 @@ impl Lower<'_> {
         for u in 0..unroll {
             let [rows, columns] = sides.map(|(lines, own, member)| {
                 let quads = (0..own / 4).map(|quad| {
-                    let place = sum(member.clone(), Word::Const(i64::from(quad * lines / own)));
-                    let k = sum(Word::Axis(k), Word::Const(u));
-                    sum(sum(times(k, i64::from(Shape::line(lines))), place), shape.half(half, lines))
+                    let place = member.clone().plus(Word::Const(i64::from(quad * lines / own)));
+                    let k = Word::Axis(k).plus(Word::Const(u));
+                    k.times(i64::from(Shape::line(lines))).plus(place).plus(shape.half(half, lines))
                 });
                 quads.collect::<Vec<Word>>()
             });
@@ -367,26 +355,26 @@ impl Lower<'_> {
         let (columns, all) = (i64::from(shape.columns), i64::from(shape.rows * shape.columns));
         for (n, quad) in sums.iter().enumerate() {
             let [row, column] = place(shape, at, n as u32);
-            let here = sum(times(at.share.clone(), all), sum(times(row, columns), column));
+            let here = at.share.clone().times(all).plus(row.times(columns).plus(column));
             for part in 0..4 {
                 let value = self.emit.define(Ty::F32, Op::Part(*quad, part));
-                let at = sum(here.clone(), Word::Const(part as i64));
+                let at = here.clone().plus(Word::Const(part as i64));
                 self.emit.codes.push(OpCode::Store { memory, at, value });
             }
         }
         self.emit.codes.push(OpCode::Barrier);
         let members = i64::from(shape.members());
         for turn in 0..all / members {
-            let number = sum(Word::Lane, Word::Const(turn * members));
+            let number = Word::Lane.plus(Word::Const(turn * members));
             let init = self.value(of.state[0].init, &mut Known::new())?;
             let var = self.emit.var(Ty::F32, init);
             for share in 0..i64::from(shape.shares) {
-                let there = sum(number.clone(), Word::Const(share * all));
+                let there = number.clone().plus(Word::Const(share * all));
                 let other = self.emit.define(Ty::F32, Op::Load(memory, there));
                 self.merge_into(tiles.acc, merge, &[(var, Ty::F32)], &[other])?;
             }
             let (column, row) = number.split(columns);
-            let [row, column] = [sum(at.rows.clone(), row), sum(at.columns.clone(), column)];
+            let [row, column] = [at.rows.clone().plus(row), at.columns.clone().plus(column)];
             self.store_sum(tiles, stores, [row, column], &ends, var)?;
         }
         Ok(())
@@ -403,9 +391,9 @@ impl Lower<'_> {
     ) -> Result<()> {
         for (n, quad) in sums.iter().enumerate() {
             let [row, column] = place(tiles.shape, at, n as u32);
-            let [row, column] = [sum(at.rows.clone(), row), sum(at.columns.clone(), column)];
+            let [row, column] = [at.rows.clone().plus(row), at.columns.clone().plus(column)];
             for (part, var) in (0..).zip(self.emit.parts(*quad)) {
-                let column = sum(column.clone(), Word::Const(part));
+                let column = column.clone().plus(Word::Const(part));
                 self.store_sum(tiles, stores, [row.clone(), column], &ends, var)?;
             }
         }
@@ -442,10 +430,10 @@ fn place(shape: Shape, at: &At, n: u32) -> [Word; 2] {
     let quads = shape.own_columns / 4;
     let (i, j) = (n / quads, n % quads);
     let first = |member: &Word, lines: u32, own: u32, quad: u32| {
-        times(sum(member.clone(), Word::Const(i64::from(quad * (lines / own)))), 4)
+        member.clone().plus(Word::Const(i64::from(quad * (lines / own)))).times(4)
     };
     let row = first(&at.row, shape.rows, shape.own_rows, i / 4);
-    [sum(row, Word::Const(i64::from(i % 4))), first(&at.column, shape.columns, shape.own_columns, j)]
+    [row.plus(Word::Const(i64::from(i % 4))), first(&at.column, shape.columns, shape.own_columns, j)]
 }
 
 /// How the tile of a factor is filled.

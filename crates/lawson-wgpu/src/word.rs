@@ -1,12 +1,76 @@
-//! Indices as words: derived axes resolved, simplified by what the loops around say, dimensions turned into parameters.
+//! Words, which places in memory are made of, and indices as words: derived axes resolved, simplified by what the loops around say, dimensions
+//! turned into parameters.
 //!
 //! Words are computed in 32 bits. Whether that is enough depends on the values of the parameters and is checked before a launch
 //! (`launch.rs`).
 
-use crate::opcode::{MemoryId, Sign, Word};
+use crate::opcode::MemoryId;
 use lawson_graph::Dim;
 use lawson_kernel::{Atom, AxisId, Index, Scope};
 use std::collections::BTreeMap;
+
+/// An integer of 32 bits made of axes, parameters and elements of inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A number.
+    Const(i64),
+    /// The value of an axis.
+    Axis(AxisId),
+    /// A parameter.
+    Param(usize),
+    /// The element at which a buffer begins.
+    Base(MemoryId),
+    /// The number of the member in its workgroup.
+    Lane,
+    /// A sum of two or more.
+    Sum(Vec<Word>),
+    /// A product.
+    Product(Box<Word>, Box<Word>),
+    /// The quotient by a positive number, rounded down.
+    Div(Box<Word>, Box<Word>, Sign),
+    /// The remainder by a positive number, at least 0.
+    Mod(Box<Word>, Box<Word>, Sign),
+    /// The least of two or more.
+    Min(Vec<Word>),
+    /// The greatest of two or more.
+    Max(Vec<Word>),
+    /// An element of an input of integers, clamped to `0` to the last word.
+    At(MemoryId, Box<Word>, Box<Word>),
+}
+
+impl Word {
+    /// The remainder and the quotient by a number, of what is not negative.
+    pub(crate) fn split(&self, by: i64) -> (Word, Word) {
+        let part = |make: fn(Box<Word>, Box<Word>, Sign) -> Word| {
+            make(Box::new(self.clone()), Box::new(Word::Const(by)), Sign::NonNegative)
+        };
+        (part(Word::Mod), part(Word::Div))
+    }
+
+    /// The sum with another.
+    pub(crate) fn plus(self, other: Word) -> Word {
+        Word::Sum(vec![self, other])
+    }
+
+    /// The product by a number.
+    pub(crate) fn times(self, by: i64) -> Word {
+        if by == 1 { self } else { Word::Product(Box::new(self), Box::new(Word::Const(by))) }
+    }
+
+    /// The number of the member divided by this.
+    pub(crate) fn lane_over(by: i64) -> Word {
+        Word::Lane.split(by).1
+    }
+}
+
+/// What is known of the sign of what is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// It is at least 0, so rounding towards 0 is rounding down.
+    NonNegative,
+    /// Nothing.
+    Any,
+}
 
 /// The parameters met so far.
 #[derive(Default)]
@@ -35,7 +99,7 @@ impl Parameters {
     /// A place in memory, counted from where what is bound begins.
     pub(crate) fn based(&self, memory: MemoryId, word: Word) -> Word {
         match self.bases.contains(&memory) {
-            true => Word::Sum(vec![word, Word::Base(memory)]),
+            true => word.plus(Word::Base(memory)),
             false => word,
         }
     }

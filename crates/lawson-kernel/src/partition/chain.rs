@@ -6,10 +6,12 @@
 //! that there are only so many blocks. [`Chains`] has the numbers.
 
 use super::join::Groups;
+use crate::buffer::Role;
 use crate::chain::links;
 use crate::group::{Group, Refused};
 use crate::lower::{Options, Rows, is_product, lower_with};
 use crate::machine::Chains;
+use crate::tree::Kernel;
 use lawson_graph::{DType, NodeId, Op, ValueId};
 
 /// The blocks of rows that are tried: more than four take registers that are better used to look ahead.
@@ -22,6 +24,8 @@ const MOST_LINKS: usize = 8;
 /// A group that may be part of a chain.
 struct Link {
     group: usize,
+    /// Its product, by which it is found again when it was joined.
+    product: NodeId,
     output: ValueId,
     /// Rows, columns and terms of its product.
     sizes: [i64; 3],
@@ -58,7 +62,8 @@ impl Groups<'_> {
         let (true, &[output]) = (plain && here, members.outputs.as_slice()) else {
             return None;
         };
-        let node = members.nodes.iter().map(|n| self.graph.node(*n)).find(|n| is_product(&n.op))?;
+        let product = *members.nodes.iter().find(|n| is_product(&self.graph.node(**n).op))?;
+        let node = self.graph.node(product);
         let Op::Contract(contract) = &node.op else { return None };
         let [(left, _)] = contract.sum.as_slice() else { return None };
         let shape = |v: ValueId| -> Option<Vec<i64>> {
@@ -83,7 +88,7 @@ impl Groups<'_> {
         }
         let apart = self.predicted(members);
         let reads = members.inputs.len() - usize::from(before.is_some());
-        Some(Link { group: g, output, sizes: [rows, columns, terms], apart, reads })
+        Some(Link { group: g, product, output, sizes: [rows, columns, terms], apart, reads })
     }
 
     /// The one group that reads a value, if nobody else needs it.
@@ -93,37 +98,68 @@ impl Groups<'_> {
         (!self.flow.returned[v.index()] && readers.all(|g| g == Some(first))).then_some(first)
     }
 
-    /// Joins the parts of a run of links that gain by it.
+    /// Joins the parts of a run of links that gain by it, and says of the others why they stay apart.
     fn chain_run(&mut self, chains: &Chains, run: &[Link]) {
-        let rows = run[0].sizes[0];
-        let fits = |b: &i64| {
-            let longest = run.iter().map(|l| l.sizes[1].max(l.sizes[2])).max().unwrap_or(0);
-            rows % b == 0 && 4 * 2 * b * longest <= chains.scratch / 2
+        let block = match self.block(chains, run) {
+            Ok(block) => block,
+            Err(why) => return run.windows(2).for_each(|pair| self.stay_apart(pair, why.clone(), [None; 2])),
         };
-        let total = |b: i64| run.iter().map(|l| self.in_chain(chains, l, b)).sum::<f64>();
-        let Some(block) = BLOCKS.into_iter().filter(fits).min_by(|a, b| total(*a).total_cmp(&total(*b)))
-        else {
-            return;
-        };
-        let mut part: Vec<usize> = Vec::new();
-        // The rows that come in and the result that goes out.
-        let mut buffers = 2;
-        for (n, link) in run.iter().enumerate() {
-            let chained = self.in_chain(chains, link, block);
-            let full = buffers + link.reads > chains.buffers || part.len() == MOST_LINKS;
-            if full || chained >= link.apart {
-                self.chain_part(run, &std::mem::take(&mut part), block);
-                buffers = 2;
+        let alone: Vec<Option<(Refused, f64)>> =
+            run.iter().map(|l| self.stays_alone(chains, l, block)).collect();
+        let mut borders: Vec<(usize, Refused)> = Vec::new();
+        let mut from = 0;
+        for n in 1..=run.len() {
+            let said = alone.get(n).and_then(Option::as_ref).or(alone[n - 1].as_ref());
+            let why = said.map(|(why, _)| why.clone());
+            let why = why.or_else(|| most_of(chains, run.get(from..=n)?));
+            if why.is_none() && n < run.len() {
+                continue;
             }
-            if chained < link.apart {
-                part.push(n);
-                buffers += link.reads;
-            } else if n > 0 {
-                let together = chained + run[n - 1].apart;
-                self.refused.insert((run[n - 1].group, link.group), (Refused::NoGain, together));
+            let part = &run[from..n];
+            if let Err(why) = self.chain_part(chains, part, block) {
+                part.windows(2).for_each(|pair| self.stay_apart(pair, why.clone(), [None; 2]));
             }
+            borders.extend(why.map(|why| (n, why)));
+            from = n;
         }
-        self.chain_part(run, &part, block);
+        // Joining forgets what was said of a group before.
+        for (n, why) in borders.into_iter().filter(|(n, _)| *n < run.len()) {
+            let slots = [n - 1, n].map(|l| alone[l].as_ref().map(|(_, slots)| *slots));
+            self.stay_apart(&run[n - 1..=n], why, slots);
+        }
+    }
+
+    /// How many rows are in a block: what takes the least time of those with which two neighbouring results fit into half of the scratch. The rest
+    /// is for sums that members share.
+    fn block(&self, chains: &Chains, run: &[Link]) -> Result<i64, Refused> {
+        let columns = run.iter().map(|l| l.sizes[1]).filter(|n| *n <= chains.columns);
+        let bytes = 4 * 2 * columns.max().unwrap_or(0);
+        let fits = |b: &i64| run[0].sizes[0] % b == 0 && bytes * b <= chains.scratch / 2;
+        let total = |b: i64| run.iter().map(|l| self.in_chain(chains, l, b)).sum::<f64>();
+        let best = BLOCKS.into_iter().filter(fits).min_by(|a, b| total(*a).total_cmp(&total(*b)));
+        best.ok_or(Refused::Chain { of: "bytes of scratch", found: bytes, most: chains.scratch / 2 })
+    }
+
+    /// Why a link can be in no chain, and the slots that it would take there.
+    fn stays_alone(&self, chains: &Chains, link: &Link, block: i64) -> Option<(Refused, f64)> {
+        let (columns, slots) = (link.sizes[1], self.in_chain(chains, link, block));
+        if columns > chains.columns {
+            return Some((Refused::Chain { of: "columns", found: columns, most: chains.columns }, slots));
+        }
+        (slots >= link.apart).then_some((Refused::NoGain, slots))
+    }
+
+    /// Notes why two links that follow one another are not in one kernel, and the slots that each of them would take if that were what counts.
+    fn stay_apart(&mut self, pair: &[Link], why: Refused, slots: [Option<f64>; 2]) {
+        let [Some(a), Some(b)] = [0, 1].map(|n| self.of[pair[n].product.index()]) else { return };
+        let together = match why {
+            Refused::NoGain => {
+                let of = |n: usize, g: usize| slots[n].unwrap_or_else(|| self.predicted(&self.members[g]));
+                of(0, a) + of(1, b)
+            }
+            _ => self.predicted(&self.joined(a, b)),
+        };
+        self.refused.insert((a, b), (why, together));
     }
 
     /// Slots that a link takes in a chain with so many rows in a block.
@@ -139,23 +175,48 @@ impl Groups<'_> {
         own.max(bytes * blocks / machine.l2_bytes_per_fma) + chains.fmas_per_link
     }
 
-    /// Joins links that follow one another.
-    fn chain_part(&mut self, run: &[Link], part: &[usize], block: i64) {
-        let [first, .., last] = part else { return };
-        let groups: Vec<usize> = run[*first..=*last].iter().map(|l| l.group).collect();
-        let nodes: Vec<NodeId> = groups.iter().flat_map(|g| self.members[*g].nodes.clone()).collect();
+    /// Joins links that follow one another; an error says why they stay as they are.
+    fn chain_part(&mut self, chains: &Chains, part: &[Link], block: i64) -> Result<(), Refused> {
+        let [_, .., last] = part else { return Ok(()) };
+        let nodes: Vec<NodeId> = part.iter().flat_map(|l| self.members[l.group].nodes.clone()).collect();
         let nodes = self.flow.with_free(self.graph, &nodes);
-        let group = Group { nodes, outputs: vec![run[*last].output] };
+        let group = Group { nodes, outputs: vec![last.output] };
         let options = Options { rows: Rows::Blocks(block), orders: Some(self.orders) };
-        let Ok(lowered) = lower_with(self.graph, &group, &options) else { return };
-        if links(&lowered.kernel).is_none_or(|(_, found)| found.len() != groups.len()) {
-            return;
+        let lowered = lower_with(self.graph, &group, &options)?;
+        let found = links(&lowered.kernel).map_or(0, |(_, found)| found.len());
+        if found != part.len() {
+            let (expected, found) = ("a chain of all its products", format!("one of {found}"));
+            return Err(Refused::Pattern { expected, found });
         }
+        check_scratch(chains, &lowered.kernel)?;
         let mut lowered = Some(lowered);
-        for (n, pair) in groups.windows(2).enumerate() {
-            let Some(between) = self.between(pair[0], pair[1]) else { return };
-            let whole = if n + 2 == groups.len() { lowered.take() } else { None };
-            self.join(pair[0], pair[1], &between, whole);
+        for (n, pair) in part.windows(2).enumerate() {
+            let [a, b] = [pair[0].group, pair[1].group];
+            let between = self.between(a, b).ok_or(Refused::Waits)?;
+            let whole = if n + 2 == part.len() { lowered.take() } else { None };
+            self.join(a, b, &between, whole);
         }
+        Ok(())
+    }
+}
+
+/// What of links that follow one another is more than a chain may have.
+fn most_of(chains: &Chains, part: &[Link]) -> Option<Refused> {
+    // The rows that come in and the result that goes out, and what each link reads besides.
+    let buffers = 2 + part.iter().map(|l| l.reads).sum::<usize>();
+    let limits = [("links", part.len(), MOST_LINKS), ("buffers", buffers, chains.buffers)];
+    let (of, found, most) = limits.into_iter().find(|(_, found, most)| found > most)?;
+    Some(Refused::Chain { of, found: found as i64, most: most as i64 })
+}
+
+/// Whether the scratch of a chain is no more than there is.
+fn check_scratch(chains: &Chains, kernel: &Kernel) -> Result<(), Refused> {
+    let scratch = kernel.buffers.iter().filter(|b| matches!(b.role, Role::Scratch(_)));
+    // A word an element, at least.
+    let bytes = scratch.map(|b| b.layout.size.as_const()?.checked_mul((b.dtype.bits() as i64 / 8).max(4)));
+    let found = bytes.sum::<Option<i64>>().unwrap_or(i64::MAX);
+    match found > chains.scratch {
+        true => Err(Refused::Chain { of: "bytes of scratch", found, most: chains.scratch }),
+        false => Ok(()),
     }
 }

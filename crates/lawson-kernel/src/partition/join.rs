@@ -179,7 +179,7 @@ impl<'g> Groups<'g> {
     }
 
     /// What two groups would be as one.
-    fn joined(&self, a: usize, b: usize) -> Members {
+    pub(super) fn joined(&self, a: usize, b: usize) -> Members {
         let (x, y) = (&self.members[a], &self.members[b]);
         let inside = |v: &ValueId| self.producer(*v).is_some_and(|g| g == a || g == b);
         let merged = |p: &[ValueId], q: &[ValueId]| {

@@ -2,6 +2,7 @@
 //! these tests fail: a driver that needs no GPU can be had everywhere.
 #![allow(clippy::unwrap_used)]
 
+mod chains;
 mod functions;
 mod graphs;
 mod primitives;
