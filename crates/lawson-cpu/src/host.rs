@@ -1,6 +1,6 @@
 //! What this machine says of itself: estimates for the machine model.
 
-use lawson_kernel::machine::{Machine, Rates};
+use lawson_kernel::machine::{Chains, Machine, Rates};
 
 /// The machine that this runs on, as its hardware describes it.
 pub fn machine() -> Machine {
@@ -24,6 +24,7 @@ pub fn machine() -> Machine {
     }
     m.rates = rates();
     m.dots = has_dots();
+    m.chains = Some(Chains::on_cores(members(), &m));
     m
 }
 
@@ -32,8 +33,12 @@ fn rates() -> Rates {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let clock = cpu_field(&text, "cpu MHz").and_then(|s| s.parse::<f64>().ok()).filter(|m| *m > 100.0);
     let per_cycle = if cpu_field(&text, "vendor_id") == Some("GenuineIntel") { 2.0 } else { 1.0 };
-    let members = std::thread::available_parallelism().map_or(1, |n| n.get());
-    Rates::estimate(clock.unwrap_or(3000.0) * 1e6 * per_cycle, members)
+    Rates::estimate(clock.unwrap_or(3000.0) * 1e6 * per_cycle, members())
+}
+
+/// How many processors a team could have.
+fn members() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
 /// What the processor calls itself.

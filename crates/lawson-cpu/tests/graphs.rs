@@ -9,12 +9,14 @@ use lawson_graph::op::{Contract, Convolve};
 use lawson_graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson_graph::{Bindings, Builder, DType, Dim, Graph, HostTensor, Op, TensorType, Type, Value, interp};
 use lawson_kernel::compile::compile;
-use lawson_kernel::machine::Machine;
+use lawson_kernel::machine::{Chains, Machine};
 use std::sync::Arc;
 
-/// A machine of the usual sizes with what this one has.
+/// A machine of the usual sizes and two cores, with what this one has.
 fn machine() -> Machine {
-    Machine { dots: lawson_cpu::host::has_dots(), ..Machine::default() }
+    let usual = Machine::default();
+    let chains = Some(Chains::on_cores(2, &usual));
+    Machine { dots: lawson_cpu::host::has_dots(), chains, ..usual }
 }
 
 /// Runs a graph on the CPU target.
@@ -119,6 +121,33 @@ fn linear_with_activation() {
          }",
         &[("N", 29)],
     );
+}
+
+#[test]
+fn layers_over_the_same_rows() {
+    for (rows, sizes) in [(64, [64, 64, 64, 64]), (96, [20, 44, 12, 132]), (32, [4, 8, 4, 4])] {
+        let [a, b, c, d] = sizes;
+        let text = format!(
+            "lawson 1
+             graph @g(%x: f32[{rows}, {a}], %u: f32[{a}, {b}], %v: f32[{b}, {c}], %w: f32[{c}, {d}], %k: f32[{c}]) -> (y: f32[{rows}, {d}]) {{
+               %h = contract %x, %u {{batch = [], sum = [[1, 0]]}}
+               %t = tanh %h
+               %i = contract %t, %v {{batch = [], sum = [[1, 0]]}}
+               %l = broadcast %k {{shape = [{rows}, {c}], axes = [1]}}
+               %m = add %i, %l
+               %r = relu %m
+               %y = contract %r, %w {{batch = [], sum = [[1, 0]]}}
+               return %y
+             }}"
+        );
+        let graph = lawson_opt::Pipeline::standard().run(&Graph::parse(&text).unwrap()).unwrap();
+        let plan = compile(&graph, &machine()).unwrap();
+        let [kernel] = plan.kernels.as_slice() else {
+            panic!("{} kernels for {rows} rows", plan.kernels.len())
+        };
+        assert!(emit(kernel, Isa::Avx512, Listing::Off).is_ok());
+        check(&text, &[]);
+    }
 }
 
 #[test]

@@ -62,8 +62,12 @@ pub struct Machine {
 /// unit of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chains {
-    /// How many units there are.
+    /// How many units there are: workgroups that a device runs at once, or cores.
     pub units: i64,
+    /// The blocks of rows that are tried.
+    pub blocks: &'static [i64],
+    /// The most bytes of second factors in a chain: every block brings them all.
+    pub factors: i64,
     /// Bytes that a unit brings from the second-level cache while it does its part of one vector multiply-add.
     pub unit_bytes_per_fma: f64,
     /// Multiply-adds that could be done while the members of a unit wait for each other between two products.
@@ -74,6 +78,23 @@ pub struct Chains {
     pub scratch: i64,
     /// How many buffers a kernel may have.
     pub buffers: usize,
+}
+
+impl Chains {
+    /// Chains on so many cores of a processor. What a chain saves there is that the team meets between its products, which is little:
+    /// it pays where blocks bring the factors from a core's own cache, and rows are enough for everyone.
+    pub fn on_cores(cores: usize, machine: &Machine) -> Chains {
+        Chains {
+            units: i64::try_from(cores).unwrap_or(i64::MAX).max(1),
+            blocks: &[64, 32, 16],
+            factors: machine.l2 / 2,
+            unit_bytes_per_fma: machine.l2_bytes_per_fma,
+            fmas_per_link: 0.0,
+            columns: i64::MAX,
+            scratch: machine.l2 / 4,
+            buffers: usize::MAX,
+        }
+    }
 }
 
 /// The machines that a plan is made for.

@@ -12,6 +12,8 @@ use lawson_kernel::{Refused, Role};
 fn device() -> Machine {
     let chains = Chains {
         units: 128,
+        blocks: &[4, 2, 1],
+        factors: i64::MAX,
         unit_bytes_per_fma: 64.0,
         fmas_per_link: 500.0,
         columns: 2048,
@@ -218,9 +220,36 @@ fn operators_that_are_compiled_apart_are_in_no_chain() {
 }
 
 #[test]
-fn processors_have_no_chains() {
+fn a_machine_that_says_nothing_of_chains_has_none() {
     let graph = layers(64, &[64, 64, 64]);
     let found = partition(&graph, &Orders::default(), &Machine::default());
     assert_eq!(found.parts.len(), 2);
     assert_eq!(found.refused[0].why, Refused::Products);
+}
+
+#[test]
+fn processors_chain_layers_whose_factors_stay_in_the_cache_of_a_core() {
+    let on = |cores: usize, graph: &Graph| {
+        let mut machine = Machine::default();
+        machine.chains = Some(Chains::on_cores(cores, &machine));
+        let found = partition(graph, &Orders::default(), &machine);
+        let block = |p: &lawson_kernel::partition::Part| {
+            links(&p.lowered.as_ref().unwrap().kernel).map(|(blocks, _)| blocks.step)
+        };
+        let why = found.refused.iter().map(|r| r.why.clone()).collect::<Vec<_>>();
+        (found.parts.iter().map(block).collect::<Vec<_>>(), why)
+    };
+    let small = layers(64, &[64, 64, 64]);
+    // As many rows in a block as leave everyone one.
+    assert_eq!(on(1, &small), (vec![Some(64)], vec![]));
+    assert_eq!(on(2, &small), (vec![Some(32)], vec![]));
+    assert_eq!(on(4, &small), (vec![Some(16)], vec![]));
+    // There are too few rows for all: a team works on each product together.
+    assert_eq!(on(8, &small), (vec![None, None], vec![Refused::NoGain]));
+    // Half a mebibyte of factors is the most.
+    assert_eq!(on(2, &layers(256, &[256, 256, 256])).1, []);
+    let (parts, why) = on(2, &layers(256, &[256, 256, 256, 256]));
+    assert_eq!(parts, [Some(64), None]);
+    let more = Refused::Chain { of: "bytes of factors", found: 3 << 18, most: 1 << 19 };
+    assert_eq!(why, [more]);
 }

@@ -47,6 +47,9 @@ pub fn machine() -> Machine {
 pub fn machine_for(capabilities: &Capabilities) -> Machine {
     let chains = Chains {
         units: 128,
+        // More rows take registers that are better used to look ahead.
+        blocks: &[4, 2, 1],
+        factors: i64::MAX,
         unit_bytes_per_fma: 64.0,
         fmas_per_link: 500.0,
         columns: most_columns(capabilities),

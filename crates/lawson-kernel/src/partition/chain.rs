@@ -1,21 +1,18 @@
 //! Chains: groups with one product each that follow one another over the same rows become one kernel where that takes less time.
 //!
 //! A *link* is a group that multiplies a matrix of rows by another and gives one result, which the next link alone reads. Apart, each link is
-//! a launch in which all of a device works on one product. Together, a block of rows goes through all of them in one workgroup, and nothing but
-//! the second factors comes from memory: what is saved are launches, what is paid is that every block brings all factors for itself and
-//! that there are only so many blocks. [`Chains`] has the numbers.
+//! a launch in which all of a device, or a team, works on one product. Together, a block of rows goes through all of them in one unit, a workgroup or
+//! a core, and nothing but the second factors comes from memory: what is saved are launches, what is paid is that every block brings all factors for
+//! itself and that there are only so many blocks. [`Chains`] has the numbers.
 
 use super::join::Groups;
 use crate::buffer::Role;
 use crate::chain::links;
 use crate::group::{Group, Refused};
 use crate::lower::{Options, Rows, is_product, lower_with};
-use crate::machine::Chains;
+use crate::machine::{Chains, Spread};
 use crate::tree::Kernel;
 use lawson_graph::{DType, NodeId, Op, ValueId};
-
-/// The blocks of rows that are tried: more than four take registers that are better used to look ahead.
-const BLOCKS: [i64; 3] = [4, 2, 1];
 
 /// The most links of a chain. A kernel is compiled as one piece, for which drivers take longer than for its parts, and one launch more
 /// is little beside so many products.
@@ -136,7 +133,8 @@ impl Groups<'_> {
         let bytes = 4 * 2 * columns.max().unwrap_or(0);
         let fits = |b: &i64| run[0].sizes[0] % b == 0 && bytes * b <= chains.scratch / 2;
         let total = |b: i64| run.iter().map(|l| self.in_chain(chains, l, b)).sum::<f64>();
-        let best = BLOCKS.into_iter().filter(fits).min_by(|a, b| total(*a).total_cmp(&total(*b)));
+        let blocks = chains.blocks.iter().copied();
+        let best = blocks.filter(fits).min_by(|a, b| total(*a).total_cmp(&total(*b)));
         best.ok_or(Refused::Chain { of: "bytes of scratch", found: bytes, most: chains.scratch / 2 })
     }
 
@@ -169,9 +167,14 @@ impl Groups<'_> {
         let units = chains.units as f64;
         let blocks = rows / block as f64;
         let bytes = columns * terms * 4.0;
-        let own = (block as f64 * columns * terms * units / machine.lanes as f64)
-            .max(bytes / chains.unit_bytes_per_fma)
-            * (blocks / units).ceil();
+        // A slot is a vector multiply-add of all units of a device at once, and of one core: idle ones count as if they worked.
+        let (unit_lanes, at_once) = match machine.spread {
+            Spread::Grid => (machine.lanes as f64 / units, 1.0),
+            Spread::Team => (machine.lanes as f64, units),
+        };
+        let own = (block as f64 * columns * terms / unit_lanes).max(bytes / chains.unit_bytes_per_fma)
+            * (blocks / units).ceil()
+            * at_once;
         own.max(bytes * blocks / machine.l2_bytes_per_fma) + chains.fmas_per_link
     }
 
@@ -204,9 +207,15 @@ impl Groups<'_> {
 fn most_of(chains: &Chains, part: &[Link]) -> Option<Refused> {
     // The rows that come in and the result that goes out, and what each link reads besides.
     let buffers = 2 + part.iter().map(|l| l.reads).sum::<usize>();
-    let limits = [("links", part.len(), MOST_LINKS), ("buffers", buffers, chains.buffers)];
+    let factors = part.iter().map(|l| l.sizes[1].saturating_mul(l.sizes[2]).saturating_mul(4));
+    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let limits = [
+        ("links", count(part.len()), count(MOST_LINKS)),
+        ("buffers", count(buffers), count(chains.buffers)),
+        ("bytes of factors", factors.fold(0, i64::saturating_add), chains.factors),
+    ];
     let (of, found, most) = limits.into_iter().find(|(_, found, most)| found > most)?;
-    Some(Refused::Chain { of, found: found as i64, most: most as i64 })
+    Some(Refused::Chain { of, found, most })
 }
 
 /// Whether the scratch of a chain is no more than there is.
