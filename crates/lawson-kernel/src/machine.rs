@@ -87,7 +87,7 @@ impl Chains {
         Chains {
             units: i64::try_from(cores).unwrap_or(i64::MAX).max(1),
             blocks: &[64, 32, 16],
-            factors: machine.l2 / 2,
+            factors: machine.l2 / 4,
             unit_bytes_per_fma: machine.l2_bytes_per_fma,
             fmas_per_link: 0.0,
             columns: i64::MAX,

@@ -246,10 +246,9 @@ fn processors_chain_layers_whose_factors_stay_in_the_cache_of_a_core() {
     assert_eq!(on(4, &small), (vec![Some(16)], vec![]));
     // There are too few rows for all: a team works on each product together.
     assert_eq!(on(8, &small), (vec![None, None], vec![Refused::NoGain]));
-    // Half a mebibyte of factors is the most.
-    assert_eq!(on(2, &layers(256, &[256, 256, 256])).1, []);
-    let (parts, why) = on(2, &layers(256, &[256, 256, 256, 256]));
+    // A quarter of a mebibyte of factors is the most.
+    assert_eq!(on(2, &layers(128, &[128; 5])), (vec![Some(64)], vec![]));
+    let (parts, why) = on(2, &layers(128, &[128; 6]));
     assert_eq!(parts, [Some(64), None]);
-    let more = Refused::Chain { of: "bytes of factors", found: 3 << 18, most: 1 << 19 };
-    assert_eq!(why, [more]);
+    assert_eq!(why, [Refused::Chain { of: "bytes of factors", found: 5 << 16, most: 1 << 18 }]);
 }
