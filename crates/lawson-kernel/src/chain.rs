@@ -73,6 +73,18 @@ fn link<'k>(kernel: &'k Kernel, node: &'k Node) -> Option<Link<'k>> {
         (false, true) => [b, a],
         (false, false) => return None,
     };
+    // Members store while others still load.
+    let mut read: BTreeSet<BufferId> = factors.iter().flat_map(|f| kernel.reads_of(*f)).collect();
+    let mut stored = BTreeSet::new();
+    for node in stores {
+        if let Node::Store(s) = node {
+            read.extend(kernel.reads_of(s.value));
+            stored.insert(s.buffer);
+        }
+    }
+    if !read.is_disjoint(&stored) {
+        return None;
+    }
     // What comes from outside can be fetched before the rows are there.
     if !kernel.reads_of(factors[1]).iter().all(|b| kernel.buffer(*b).role == Role::Input) {
         return None;

@@ -6,7 +6,7 @@ use lawson_kernel::chain::links;
 use lawson_kernel::layout::Orders;
 use lawson_kernel::machine::{Chains, Machine, Machines, Spread};
 use lawson_kernel::partition::{Partition, partition, partition_within};
-use lawson_kernel::{Refused, Role};
+use lawson_kernel::{Kernel, Refused, Role};
 
 /// A device on which starting a kernel costs much.
 fn device() -> Machine {
@@ -217,6 +217,45 @@ fn operators_that_are_compiled_apart_are_in_no_chain() {
     let (machine, each) = (device(), graph.node_ids().collect::<Vec<NodeId>>());
     let found = partition_within(&graph, &Orders::default(), Machines::only(&machine), Some(&each));
     assert_eq!(found.parts.len(), 2);
+}
+
+#[test]
+fn a_product_that_is_stored_over_its_own_rows_is_no_link() {
+    let through = |kept: &str| {
+        let text = format!(
+            "lawson-kernel 1
+             kernel @g {{
+               in x: f32[8, 8]
+               in w: f32[8, 8]
+               out y: f32[8, 8]
+               scratch h: f32[4, 8] at L1
+               scratch k: f32[4, 8] at L1
+               axes block, i, s, r, i1, s1, r1, i2, s2, r2
+               acc a: f32 = 0.0 identity 0.0 merge add
+               acc b: f32 = 0.0 identity 0.0 merge add
+               acc c: f32 = 0.0 identity 0.0 merge add
+               for block in 0 to 8 step 4 parallel {{
+                 for i in 0 to 4 {{ for s in 0 to 8 {{
+                   accumulate a {{ for r in 0 to 8 {{ step a = fma(x[block + i, r], w[r, s], state(a)) }} }}
+                   h[i, s] = a
+                 }} }}
+                 for i1 in 0 to 4 {{ for s1 in 0 to 8 {{
+                   accumulate b {{ for r1 in 0 to 8 {{ step b = fma(h[i1, r1], w[r1, s1], state(b)) }} }}
+                   {kept}[i1, s1] = b
+                 }} }}
+                 for i2 in 0 to 4 {{ for s2 in 0 to 8 {{
+                   accumulate c {{ for r2 in 0 to 8 {{ step c = fma({kept}[i2, r2], w[r2, s2], state(c)) }} }}
+                   y[block + i2, s2] = c
+                 }} }}
+               }}
+             }}"
+        );
+        let kernel = Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        links(&kernel).map(|(_, links)| links.len())
+    };
+    assert_eq!(through("k"), Some(3));
+    // Its members would store where others still load.
+    assert_eq!(through("h"), None);
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub(crate) fn chain(kernel: &Kernel, capabilities: &Capabilities, whole: bool) -
     let scratch = |b: &lawson_kernel::Buffer| matches!(b.role, Role::Scratch(_));
     let kept = kernel.buffers.iter().filter(|b| scratch(b)).map(|b| b.layout.size.as_const());
     let left = i64::from(capabilities.workgroup_memory) / 4 - kept.sum::<Option<i64>>()?;
-    let by_four = |l: &Link<'_>| l.sizes[1] % 4 == 0 && l.sizes[2] % 4 == 0;
+    let by_four = |l: &Link<'_>| l.sizes.iter().all(|n| *n > 0) && l.sizes[1] % 4 == 0 && l.sizes[2] % 4 == 0;
     if left < 0 || !links.iter().all(by_four) {
         return None;
     }

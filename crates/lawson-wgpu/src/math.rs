@@ -287,26 +287,12 @@ impl Arithmetic for Emit {
         (self.sub(shifted, whole), self.bits(shifted))
     }
 
-    fn if_any(
+    fn if_any<const N: usize>(
         &mut self,
         condition: ValueId,
-        common: ValueId,
-        rare: impl FnOnce(&mut Emit) -> ValueId,
-    ) -> ValueId {
-        let var = self.var(Ty::F32, common);
-        self.codes.push(OpCode::Guard(Test::Value(condition)));
-        let value = rare(self);
-        self.codes.push(OpCode::Set { var, value });
-        self.codes.push(OpCode::EndGuard);
-        self.define(Ty::F32, Op::Get(var))
-    }
-
-    fn if_any_pair(
-        &mut self,
-        condition: ValueId,
-        common: [ValueId; 2],
-        rare: impl FnOnce(&mut Emit) -> [ValueId; 2],
-    ) -> [ValueId; 2] {
+        common: [ValueId; N],
+        rare: impl FnOnce(&mut Emit) -> [ValueId; N],
+    ) -> [ValueId; N] {
         let vars = common.map(|init| self.var(Ty::F32, init));
         self.codes.push(OpCode::Guard(Test::Value(condition)));
         let values = rare(self);

@@ -122,6 +122,16 @@ fn bytes_of(value: &Value) -> &[u8] {
     }
 }
 
+/// Memory for outputs of these sizes, with how many bytes each has.
+fn memory_for(outputs: &[Option<(DType, Vec<usize>)>]) -> Result<Vec<(Memory, usize)>> {
+    let of = |size: &Option<(DType, Vec<usize>)>| {
+        let bytes = size.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0);
+        let memory = Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, e.to_string()))?;
+        Ok((memory, bytes))
+    };
+    outputs.iter().map(of).collect()
+}
+
 /// So many bytes, if they can be had: sizes come from models, which may say anything.
 fn zeros(bytes: usize) -> Result<Vec<u8>> {
     let mut all = Vec::new();
@@ -270,31 +280,32 @@ impl Planned {
         rounds: usize,
         budget: &Budget,
     ) -> Result<Vec<Vec<f64>>> {
-        let session = self.fit_all(session, inputs, budget)?;
-        let instance = match &mut session.instance {
-            Instance::Cpu(instance) => instance,
-            #[cfg(feature = "wgpu")]
-            Instance::Wgpu(instance) => {
-                let mut all = Vec::with_capacity(rounds);
-                for _ in 0..rounds {
-                    let mut seconds = vec![0.0; self.plan().steps.len()];
-                    instance.profile(inputs.iter().map(bytes_of), &mut seconds, &budget.options)?;
-                    all.push(seconds);
-                }
-                return Ok(all);
+        let PlannedSession { instance, outputs, .. } = self.fit_all(session, inputs, budget)?;
+        match instance {
+            Instance::Cpu(instance) => {
+                let mut outputs = memory_for(outputs)?;
+                self.in_rounds(rounds, |seconds| {
+                    let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
+                    instance.profile(inputs.iter().map(bytes_of), taken, seconds, &budget.options)
+                })
             }
-        };
-        let mut outputs = Vec::new();
-        for size in &session.outputs {
-            let bytes = size.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0);
-            let memory = Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, e.to_string()))?;
-            outputs.push((memory, bytes));
+            #[cfg(feature = "wgpu")]
+            Instance::Wgpu(instance) => self.in_rounds(rounds, |seconds| {
+                instance.profile(inputs.iter().map(bytes_of), seconds, &budget.options)
+            }),
         }
+    }
+
+    /// The seconds of each step, by round.
+    fn in_rounds(
+        &self,
+        rounds: usize,
+        mut round: impl FnMut(&mut [f64]) -> Result<()>,
+    ) -> Result<Vec<Vec<f64>>> {
         let mut all = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let mut seconds = vec![0.0; self.plan().steps.len()];
-            let taken = outputs.iter_mut().map(|(m, n)| &mut m.as_mut_slice()[..*n]);
-            instance.profile(inputs.iter().map(bytes_of), taken, &mut seconds, &budget.options)?;
+            round(&mut seconds)?;
             all.push(seconds);
         }
         Ok(all)

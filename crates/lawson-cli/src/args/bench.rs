@@ -16,7 +16,8 @@ pub const EXAMPLES: &str = "Examples:
 
 Without a file, lists of operators are made at random (`lawson list random`): an input, linear layers and ReLUs, a softmax, an output. They are run in
 every mode on the processor and on every adapter that wgpu finds, at several sizes and at several depths; results are checked against the
-reference interpreter in f64 before anything is timed. What each mode is, docs/modes.md says.";
+oracle in f64 before anything is timed. Rows are printed and written when their point ends: what was measured before an interruption is there. What each
+mode is, docs/modes.md says.";
 
 /// Arguments of `bench`.
 #[derive(Debug, Args)]

@@ -3,7 +3,8 @@
 use crate::folder::{Folder, err, out};
 use serde_json::Value as Json;
 use std::fs;
-use std::process::Output;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Output, Stdio};
 
 /// Small enough to be quick on any device.
 const SMALL: &[&str] =
@@ -116,6 +117,37 @@ fn a_table_a_file_and_plots_are_written_and_nothing_else_is() {
         "{:?}",
         names(".")
     );
+}
+
+/// Runs many points, each of which lasts, and ends the command when it has printed so many lines.
+fn interrupted(f: &Folder, more: &[&str], lines: usize) -> String {
+    let sizes = "4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68,72,76,80";
+    let lasting = ["--depth", "6", "--size", sizes, "--seconds", "1", "--samples", "1000000"];
+    let args = [&["bench", "--device", "cpu", "--modes", "cpu_graph"], &lasting[..], more].concat();
+    let mut child = f.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    (0..lines).for_each(|_| assert!(out.read_line(&mut text).unwrap() > 0, "{text}"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    out.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_sweep_that_is_interrupted_leaves_the_rows_that_it_has() {
+    let f = Folder::new();
+    let text = interrupted(&f, &["--csv", "rows.csv"], 5);
+    assert!(text.contains("\ndepth 6, size 4\n") && text.contains("\n  cpu_graph "), "{text}");
+    assert!(!text.contains("size 80"), "{text}");
+    // A file is written after the table, so the row that was printed last may be missing from it.
+    let text = interrupted(&f, &["--csv", "rows.csv", "--json"], 3);
+    let csv = fs::read_to_string(f.path("rows.csv")).unwrap();
+    assert!(csv.starts_with("mode,device,") && csv.contains("\ncpu_graph,"), "{csv}");
+    // A document that lacks its end is whole with that of its rows.
+    let report: Json = serde_json::from_str(&format!("{text}]}}")).unwrap();
+    assert!((2..20).contains(&rows(&report).len()), "{text}");
+    assert_eq!(rows(&report)[1]["size"], 8);
 }
 
 #[test]

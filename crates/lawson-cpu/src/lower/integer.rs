@@ -92,18 +92,19 @@ impl<'k> Lowering<'k> {
         let (common, square) = w.power_by_bits((one, a), b, 0..COMMON, dtype);
         let above = w.shift(forms.shift[2], b, COMMON);
         let large = w.not_zero(above);
-        w.if_any(large, common, |w| {
+        let [power] = w.if_any(large, [common], |w| {
             let (all, _) = w.power_by_bits((common, square), b, COMMON..lane, dtype);
             if matches!(computed(dtype), DType::U32 | DType::U64) {
-                return all;
+                return [all];
             }
             // The powers of 1 and -1 have the period 2, which the last bit of the exponent tells.
             let magnitude = w.op2(forms.abs, a);
             let negative = w.cmp_lanes(forms, b, zero, IntPredicate::Lt);
             let grows = w.cmp_lanes(forms, magnitude, one, IntPredicate::Ne);
             let none = w.mask2(MaskOp::And, negative, grows);
-            w.blend(none, zero, all)
-        })
+            [w.blend(none, zero, all)]
+        });
+        power
     }
 }
 

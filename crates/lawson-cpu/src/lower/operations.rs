@@ -74,18 +74,12 @@ macro_rules! operations {
             self.l.emit(self.depth, Op::MaskNot { dst, src: a });
             dst
         }
-        fn if_any(&mut self, condition: V, common: V, rare: impl FnOnce(&mut Self) -> V) -> V {
-            let open = self.w().open_rare([common]);
-            let value = rare(self);
-            let [result] = self.w().close_rare(open, condition, [common], [value]);
-            result
-        }
-        fn if_any_pair(
+        fn if_any<const N: usize>(
             &mut self,
             condition: V,
-            common: [V; 2],
-            rare: impl FnOnce(&mut Self) -> [V; 2],
-        ) -> [V; 2] {
+            common: [V; N],
+            rare: impl FnOnce(&mut Self) -> [V; N],
+        ) -> [V; N] {
             let open = self.w().open_rare(common);
             let values = rare(self);
             self.w().close_rare(open, condition, common, values)

@@ -35,15 +35,15 @@ impl Writer<'_, '_> {
             let r = w.less_multiples(x, y);
             w.narrowed(Vec2::Cvtpd2ps, r)
         });
-        let r = self.if_any(large, near, |w| {
-            w.by_halves([x, y], |w, [x, y]| {
+        let [r] = self.if_any(large, [near], |w| {
+            [w.by_halves([x, y], |w, [x, y]| {
                 let (mut r, y) = (w.widened(Vec2::Cvtps2pd, x), w.widened(Vec2::Cvtps2pd, y));
                 for step in (0..=QUOTIENT / STEP).rev() {
                     let divisor = w.times_power_of_two(y, step * STEP);
                     r = w.less_multiples(r, divisor);
                 }
                 w.narrowed(Vec2::Cvtpd2ps, r)
-            })
+            })]
         });
         // What is finite is its own remainder by an infinity.
         let infinity = self.f(f32::INFINITY);

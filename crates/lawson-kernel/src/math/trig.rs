@@ -64,9 +64,9 @@ pub fn sin<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let r = reduce(k, a, n, 1.0);
     let common = sin_of_parts(k, r, integer);
     let is_large = k.lt(fast, a);
-    let result = k.if_any(is_large, common, |k| {
+    let [result] = k.if_any(is_large, [common], |k| {
         let Turns { r, n } = turns::half_turns(k, a, 0.0);
-        sin_of_parts(k, r, n)
+        [sin_of_parts(k, r, n)]
     });
     let sign = k.bits(x);
     k.flip_sign(result, sign)
@@ -83,10 +83,11 @@ pub fn cos<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let r = reduce(k, a, n, 1.0);
     let common = sin_of_parts(k, r, integer);
     let is_large = k.lt(fast, a);
-    k.if_any(is_large, common, |k| {
+    let [result] = k.if_any(is_large, [common], |k| {
         let Turns { r, n } = turns::half_turns(k, a, 0.5);
-        sin_of_parts(k, r, n)
-    })
+        [sin_of_parts(k, r, n)]
+    });
+    result
 }
 
 /// `sin(r + n·π/2)` and `cos(r + n·π/2)` for whole `n`.
@@ -114,7 +115,7 @@ pub fn sin_cos<K: Arithmetic>(k: &mut K, x: K::F) -> [K::F; 2] {
     let r = reduce(k, a, n, 0.5);
     let common = sin_cos_of_parts(k, r, integer);
     let is_large = k.lt(fast, a);
-    let [sine, cosine] = k.if_any_pair(is_large, common, |k| {
+    let [sine, cosine] = k.if_any(is_large, common, |k| {
         let Turns { r, n } = turns::quarter_turns(k, a);
         sin_cos_of_parts(k, r, n)
     });
@@ -141,9 +142,9 @@ pub fn tan<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let r = reduce(k, a, n, 0.5);
     let common = tan_of_parts(k, r, integer);
     let is_large = k.lt(fast, a);
-    let result = k.if_any(is_large, common, |k| {
+    let [result] = k.if_any(is_large, [common], |k| {
         let Turns { r, n } = turns::quarter_turns(k, a);
-        tan_of_parts(k, r, n)
+        [tan_of_parts(k, r, n)]
     });
     let sign = k.bits(x);
     k.flip_sign(result, sign)

@@ -338,17 +338,13 @@ impl Arithmetic for Counter {
         let rest = self.fnma(b, quotient, a);
         self.fma(estimate, rest, quotient)
     }
-    fn if_any(&mut self, condition: f64, common: f64, _: impl FnOnce(&mut Self) -> f64) -> f64 {
-        // The rare part is jumped over.
-        self.simple(0.0, condition);
-        common
-    }
-    fn if_any_pair(
+    fn if_any<const N: usize>(
         &mut self,
         condition: f64,
-        common: [f64; 2],
-        _: impl FnOnce(&mut Self) -> [f64; 2],
-    ) -> [f64; 2] {
+        common: [f64; N],
+        _: impl FnOnce(&mut Self) -> [f64; N],
+    ) -> [f64; N] {
+        // The rare part is jumped over.
         self.simple(0.0, condition);
         common
     }

@@ -233,19 +233,14 @@ impl Arithmetic for Count {
         }
     }
 
-    fn if_any(&mut self, condition: usize, common: usize, rare: impl FnOnce(&mut Self) -> usize) -> usize {
-        let rare = rare(self);
-        self.node("if_any", 0, &[condition, common, rare])
-    }
-
-    fn if_any_pair(
+    fn if_any<const N: usize>(
         &mut self,
         condition: usize,
-        common: [usize; 2],
-        rare: impl FnOnce(&mut Self) -> [usize; 2],
-    ) -> [usize; 2] {
+        common: [usize; N],
+        rare: impl FnOnce(&mut Self) -> [usize; N],
+    ) -> [usize; N] {
         let rare = rare(self);
-        [0, 1].map(|n| self.node("if_any", n as u32, &[condition, common[n], rare[n]]))
+        std::array::from_fn(|n| self.node("if_any", n as u32, &[condition, common[n], rare[n]]))
     }
 
     fn swap_where_odd(&mut self, n: usize, [a, b]: [usize; 2]) -> [usize; 2] {

@@ -41,17 +41,12 @@ macro_rules! as_scalar {
         }
 
         #[inline(always)]
-        fn if_any(&mut self, condition: bool, common: f32, rare: impl FnOnce(&mut Self) -> f32) -> f32 {
-            if condition { rare(self) } else { common }
-        }
-
-        #[inline(always)]
-        fn if_any_pair(
+        fn if_any<const N: usize>(
             &mut self,
             condition: bool,
-            common: [f32; 2],
-            rare: impl FnOnce(&mut Self) -> [f32; 2],
-        ) -> [f32; 2] {
+            common: [f32; N],
+            rare: impl FnOnce(&mut Self) -> [f32; N],
+        ) -> [f32; N] {
             if condition { rare(self) } else { common }
         }
     };

@@ -74,3 +74,36 @@ fn chains_as_large_as_their_members_can_share() {
         }
     }
 }
+
+#[test]
+fn products_without_columns_or_terms_are_computed_too() {
+    for [first, between, last] in [[4, 0, 4], [0, 4, 4], [4, 4, 0]] {
+        let text = format!(
+            "lawson-kernel 1
+             kernel @g {{
+               in x: f32[8, {first}]
+               in w: f32[{first}, {between}]
+               in u: f32[{between}, {last}]
+               out y: f32[8, {last}]
+               scratch h: f32[4, {between}] at L1
+               axes block, i, s, r, i1, s1, r1
+               acc a: f32 = 0.0 identity 0.0 merge add
+               acc b: f32 = 0.0 identity 0.0 merge add
+               for block in 0 to 8 step 4 parallel {{
+                 for i in 0 to 4 {{ for s in 0 to {between} {{
+                   accumulate a {{ for r in 0 to {first} {{ step a = fma(x[block + i, r], w[r, s], state(a)) }} }}
+                   h[i, s] = a
+                 }} }}
+                 for i1 in 0 to 4 {{ for s1 in 0 to {last} {{
+                   accumulate b {{ for r1 in 0 to {between} {{ step b = fma(h[i1, r1], u[r1, s1], state(b)) }} }}
+                   y[block + i1, s1] = b
+                 }} }}
+               }}
+             }}"
+        );
+        let kernel = Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        assert!(links(&kernel).is_some());
+        let given = buffers(&kernel, &[], &mut Rng::new(1));
+        check(gpu(), &kernel, &[], &given, Near::Equal);
+    }
+}

@@ -1,15 +1,17 @@
 //! `lawson bench` without a file: random lists of operators in every mode on every device.
 //!
 //! In: arguments; out: a table, a CSV file, JSON, two plots, and what the numbers mean. For each point, a depth and a size, `subject.rs`
-//! makes a list and asks the oracle about it, `runner.rs` makes ready what each mode runs, and here the modes are checked and then timed in
+//! makes a list and asks the oracle about it (`oracle.rs`), `runner.rs` makes ready what each mode runs, and here the modes are checked and then timed in
 //! turns, so that a slow minute of the machine is everybody's. `wanted.rs` says which points there are, `place.rs` which devices;
-//! `report.rs` and `meaning.rs` say what was found, and `chart.rs` draws it.
+//! `report.rs` and `meaning.rs` say what was found, `stream.rs` as soon as it was, and `chart.rs` draws it.
 
 mod chart;
 mod meaning;
+mod oracle;
 mod place;
 mod report;
 mod runner;
+mod stream;
 mod subject;
 mod wanted;
 
@@ -25,6 +27,7 @@ use runner::{Counted, Runner, Shared};
 use std::collections::HashMap;
 use std::io::Write;
 use std::time::Instant;
+use stream::Stream;
 use subject::Subject;
 use wanted::{Point, Wanted};
 
@@ -86,31 +89,18 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
         machine,
         too_long: HashMap::new(),
     };
+    let mut stream = Stream::new(out, reporter.json, args.lists.csv.as_deref())?;
+    stream.begin(&bench.found)?;
     for point in bench.found.wanted.points.clone() {
         bench.point(point)?;
+        bench.bar.suspend(|| stream.rows(&bench.found))?;
     }
     bench.bar.finish_and_clear();
     let found = bench.found;
     // What was measured is said before anything else can fail.
-    match reporter.json {
-        true => writeln!(out, "{:#}", report::json(&found))?,
-        false => report::print(&found, out)?,
-    }
-    out.flush()?;
-    let mut written = Vec::new();
-    if let Some(path) = &args.lists.csv {
-        crate::output::write_text(out, &report::csv(&found), Some(path))?;
-        written.push(path.clone());
-    }
-    if let Some(folder) = &args.lists.plots {
-        written.extend(chart::write(&found, folder)?);
-    }
-    if !reporter.json {
-        for path in written {
-            writeln!(out, "wrote {}", path.display())?;
-        }
-    }
-    Ok(())
+    stream.end(&found)?;
+    let plots = args.lists.plots.as_ref().map(|folder| chart::write(&found, folder));
+    stream.wrote(plots.transpose()?.unwrap_or_default())
 }
 
 /// Whether files can go where they are asked for, as far as that can be known before there is anything to write.

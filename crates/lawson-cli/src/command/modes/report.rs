@@ -1,11 +1,10 @@
-//! What was found, as a table, as CSV and as JSON.
+//! What was found, as a table, as CSV and as JSON, each in parts: `stream.rs` writes them as rows end.
 
 use super::{Found, LeftOut, Row, TOLERANCE, meaning};
 use crate::command::time::quantile;
 use crate::quantity::measured;
 use crate::report::Outcome;
 use serde_json::{Value as Json, json};
-use std::fmt::Write as _;
 use std::io::Write;
 
 impl Row {
@@ -20,57 +19,61 @@ impl Row {
     }
 }
 
-/// Prints a table for each point, and what was left out.
-pub fn print(found: &Found, out: &mut dyn Write) -> Outcome {
-    let Found { wanted, places, rows, left_out } = found;
+/// Prints where everything runs, and how.
+pub fn print_head(found: &Found, out: &mut dyn Write) -> Outcome {
+    let Found { wanted, places, .. } = found;
     for (n, place) in places.iter().enumerate() {
         writeln!(out, "device {n}: {} ({})", place.name, place.kind)?;
     }
-    writeln!(
+    Ok(writeln!(
         out,
         "batch {}, {} iterations a call, seed {}; times, counts and bytes are an iteration's",
         wanted.batch, wanted.iterations, wanted.seed
+    )?)
+}
+
+/// Prints a table of the rows of one point.
+pub fn print_rows(rows: &[Row], out: &mut dyn Write) -> Outcome {
+    let Some(first) = rows.first() else { return Ok(()) };
+    writeln!(out, "\n{}", first.point)?;
+    writeln!(
+        out,
+        "  {:24} {:>6} {:>9} {:>7} {:>7} {:>9} {:>8} {:>11} {:>9} {:>9}",
+        "mode",
+        "device",
+        "median",
+        "spread",
+        "samples",
+        "error",
+        "launches",
+        "submissions",
+        "bytes",
+        "transfers"
     )?;
-    for point in &wanted.points {
-        let mut here = rows.iter().filter(|r| r.point == *point).peekable();
-        if here.peek().is_none() {
-            continue;
-        }
-        writeln!(out, "\n{point}")?;
+    for r in rows {
+        let shown =
+            |n: Option<f64>, digits: usize| n.map_or_else(|| "-".to_string(), |n| format!("{n:.digits$}"));
         writeln!(
             out,
-            "  {:24} {:>6} {:>9} {:>7} {:>7} {:>9} {:>8} {:>11} {:>9} {:>9}",
-            "mode",
-            "device",
-            "median",
-            "spread",
-            "samples",
-            "error",
-            "launches",
-            "submissions",
-            "bytes",
-            "transfers"
+            "  {:24} {:>6} {:>9} {:>6.0}% {:>7} {:>9.1e} {:>8} {:>11} {:>9} {:>9}",
+            r.mode.name(),
+            r.place,
+            measured(r.median(), "s"),
+            100.0 * r.spread(),
+            r.samples.len(),
+            r.error,
+            shown(Some(r.launches), 0),
+            shown(r.submissions, 2),
+            measured(r.bytes, "B"),
+            r.transferred.map_or_else(|| "-".to_string(), |b| measured(b, "B")),
         )?;
-        for r in here {
-            let shown = |n: Option<f64>, digits: usize| {
-                n.map_or_else(|| "-".to_string(), |n| format!("{n:.digits$}"))
-            };
-            writeln!(
-                out,
-                "  {:24} {:>6} {:>9} {:>6.0}% {:>7} {:>9.1e} {:>8} {:>11} {:>9} {:>9}",
-                r.mode.name(),
-                r.place,
-                measured(r.median(), "s"),
-                100.0 * r.spread(),
-                r.samples.len(),
-                r.error,
-                shown(Some(r.launches), 0),
-                shown(r.submissions, 2),
-                measured(r.bytes, "B"),
-                r.transferred.map_or_else(|| "-".to_string(), |b| measured(b, "B")),
-            )?;
-        }
     }
+    Ok(())
+}
+
+/// Prints what was left out, and what all of it means.
+pub fn print_end(found: &Found, out: &mut dyn Write) -> Outcome {
+    let Found { wanted, left_out, .. } = found;
     if !left_out.is_empty() {
         writeln!(out, "\nleft out")?;
         for same in left_out.chunk_by(|a, b| a.point == b.point && a.place == b.place && a.why == b.why) {
@@ -90,37 +93,33 @@ pub fn print(found: &Found, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "\n{}", meaning::paragraph(found))?)
 }
 
-/// A row a line.
-pub fn csv(found: &Found) -> String {
-    let mut text = String::from(
-        "mode,device,kind,depth,size,batch,iterations,samples,median_s,p10_s,p90_s,spread,error,launches,submissions,bytes,transferred_bytes\n",
-    );
-    for r in &found.rows {
-        let place = &found.places[r.place];
-        let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{:e},{:e},{:e},{:.4},{:e},{},{},{},{}",
-            r.mode.name(),
-            quoted(&place.name),
-            quoted(&place.kind),
-            r.point.depth,
-            r.point.size,
-            found.wanted.batch,
-            found.wanted.iterations,
-            r.samples.len(),
-            r.median(),
-            quantile(&r.samples, 0.1),
-            quantile(&r.samples, 0.9),
-            r.spread(),
-            r.error,
-            r.launches,
-            number(r.submissions),
-            r.bytes,
-            number(r.transferred),
-        );
-    }
-    text
+/// The names of the columns, as a line of CSV.
+pub const CSV_HEAD: &str = "mode,device,kind,depth,size,batch,iterations,samples,median_s,p10_s,p90_s,spread,error,launches,submissions,bytes,transferred_bytes\n";
+
+/// A row as a line of CSV.
+pub fn csv(found: &Found, r: &Row) -> String {
+    let place = &found.places[r.place];
+    let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
+    format!(
+        "{},{},{},{},{},{},{},{},{:e},{:e},{:e},{:.4},{:e},{},{},{},{}\n",
+        r.mode.name(),
+        quoted(&place.name),
+        quoted(&place.kind),
+        r.point.depth,
+        r.point.size,
+        found.wanted.batch,
+        found.wanted.iterations,
+        r.samples.len(),
+        r.median(),
+        quantile(&r.samples, 0.1),
+        quantile(&r.samples, 0.9),
+        r.spread(),
+        r.error,
+        r.launches,
+        number(r.submissions),
+        r.bytes,
+        number(r.transferred),
+    )
 }
 
 /// A text as a field of CSV, which commas and quotes would end.
@@ -131,46 +130,54 @@ fn quoted(text: &str) -> String {
     }
 }
 
-pub fn json(found: &Found) -> Json {
-    let Found { wanted, places, rows, left_out } = found;
-    let row = |r: &Row| {
-        json!({
-            "mode": r.mode.name(),
-            "device": places[r.place].name,
-            "depth": r.point.depth,
-            "size": r.point.size,
-            "samples": r.samples.len(),
-            "median_us": r.median() * 1e6,
-            "p10_us": quantile(&r.samples, 0.1) * 1e6,
-            "p90_us": quantile(&r.samples, 0.9) * 1e6,
-            "spread": r.spread(),
-            "error": r.error,
-            "launches": r.launches,
-            "submissions": r.submissions,
-            "bytes": r.bytes,
-            "transferred_bytes": r.transferred,
-        })
-    };
-    let left = |l: &LeftOut| {
-        json!({
-            "mode": l.mode.map(|m| m.name()),
-            "device": l.place.map(|n| &places[n].name),
-            "depth": l.point.depth,
-            "size": l.point.size,
-            "why": l.why,
-        })
-    };
+/// How a JSON document begins, up to its rows.
+pub fn json_head(found: &Found) -> String {
+    let Found { wanted, places, .. } = found;
     let devices: Vec<Json> = places.iter().map(|p| json!({ "name": p.name, "kind": p.kind })).collect();
-    json!({
+    let head = json!({
         "devices": devices,
         "batch": wanted.batch,
         "iterations": wanted.iterations,
         "seed": wanted.seed,
         "tolerance": TOLERANCE,
-        "rows": rows.iter().map(row).collect::<Vec<Json>>(),
-        "left_out": left_out.iter().map(left).collect::<Vec<Json>>(),
-        "meaning": meaning::paragraph(found),
+    });
+    let head = head.to_string();
+    format!("{},\"rows\":[\n", head.strip_suffix('}').unwrap_or(&head))
+}
+
+/// A row of a JSON document.
+pub fn json_row(found: &Found, r: &Row) -> Json {
+    json!({
+        "mode": r.mode.name(),
+        "device": found.places[r.place].name,
+        "depth": r.point.depth,
+        "size": r.point.size,
+        "samples": r.samples.len(),
+        "median_us": r.median() * 1e6,
+        "p10_us": quantile(&r.samples, 0.1) * 1e6,
+        "p90_us": quantile(&r.samples, 0.9) * 1e6,
+        "spread": r.spread(),
+        "error": r.error,
+        "launches": r.launches,
+        "submissions": r.submissions,
+        "bytes": r.bytes,
+        "transferred_bytes": r.transferred,
     })
+}
+
+/// How a JSON document ends, after its rows.
+pub fn json_end(found: &Found) -> String {
+    let left = |l: &LeftOut| {
+        json!({
+            "mode": l.mode.map(|m| m.name()),
+            "device": l.place.map(|n| &found.places[n].name),
+            "depth": l.point.depth,
+            "size": l.point.size,
+            "why": l.why,
+        })
+    };
+    let left: Vec<Json> = found.left_out.iter().map(left).collect();
+    format!("],\"left_out\":{},\"meaning\":{}}}\n", Json::from(left), Json::from(meaning::paragraph(found)))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What is run at a point: a list, its graph, its input, and what the oracle says of them.
 
+use super::oracle::Oracle;
 use super::wanted::{Point, Wanted};
-use lawson::eager::{Eager, EagerOptions};
 use lawson::graph::Graph;
 use lawson::graph::op::Op;
 use lawson::list::{RandomList, input_tensor, random_list, validate};
-use lawson::{CompileOptions, DType, Error, Result, Target, Tensor};
+use lawson::{DType, Error, Result, Tensor};
 
 /// A list and what is known of it.
 pub struct Subject {
@@ -56,18 +56,15 @@ impl Subject {
         Ok(subject)
     }
 
-    /// The reference interpreter's results in f64, operator by operator, so that only one layer's weights are there in f64 at once.
+    /// The oracle's results, operator by operator.
     fn ask_oracle(&self) -> Result<Vec<(u64, Tensor)>> {
-        let compile = CompileOptions { target: Target::Reference, ..CompileOptions::default() };
-        let eager = Eager::new(EagerOptions { compile, ..EagerOptions::default() })?;
+        let oracle = Oracle::new()?;
         let last = self.iterations.min(FOLLOWED);
         let mut expected = Vec::new();
-        let mut value = eager.hold(&wide(&self.x)?)?;
+        let mut value = oracle.hold(&self.x)?;
         for n in 1..=last {
             for (op, weights) in &self.operators {
-                let weights = weights.iter().map(|w| eager.hold(&wide(w)?)).collect::<Result<Vec<_>>>()?;
-                let operands: Vec<_> = std::iter::once(&value).chain(&weights).collect();
-                value = eager.apply1(op, &operands)?;
+                value = oracle.apply(op, &value, weights)?;
             }
             if n == 1 || n == last {
                 expected.push((n, value.to_tensor()?));
@@ -75,11 +72,6 @@ impl Subject {
         }
         Ok(expected)
     }
-}
-
-fn wide(tensor: &Tensor) -> Result<Tensor> {
-    let elements: Vec<f64> = tensor.to_vec::<f32>()?.into_iter().map(f64::from).collect();
-    Tensor::from_slice(tensor.sizes(), &elements)
 }
 
 /// The operators of a list's graph as immediate mode calls them. The weights are the graph's own.

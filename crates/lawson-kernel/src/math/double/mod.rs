@@ -217,33 +217,19 @@ pub trait Double {
         (mantissa, e)
     }
 
-    /// `rare()` where `condition` holds, `common` elsewhere. An implementation that can branch computes `rare` only when
-    /// the condition holds in some lane.
-    fn if_any(
+    /// `rare()` where `condition` holds, `common` elsewhere, of one value or several. An implementation that can branch computes `rare`
+    /// only when the condition holds in some lane.
+    fn if_any<const N: usize>(
         &mut self,
         condition: Self::B,
-        common: Self::F,
-        rare: impl FnOnce(&mut Self) -> Self::F,
-    ) -> Self::F
+        common: [Self::F; N],
+        rare: impl FnOnce(&mut Self) -> [Self::F; N],
+    ) -> [Self::F; N]
     where
         Self: Sized,
     {
         let rare = rare(self);
-        self.select(condition, rare, common)
-    }
-
-    /// [`Double::if_any`] of two values.
-    fn if_any_pair(
-        &mut self,
-        condition: Self::B,
-        common: [Self::F; 2],
-        rare: impl FnOnce(&mut Self) -> [Self::F; 2],
-    ) -> [Self::F; 2]
-    where
-        Self: Sized,
-    {
-        let rare = rare(self);
-        [self.select(condition, rare[0], common[0]), self.select(condition, rare[1], common[1])]
+        std::array::from_fn(|n| self.select(condition, rare[n], common[n]))
     }
 }
 

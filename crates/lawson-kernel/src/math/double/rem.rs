@@ -21,12 +21,12 @@ pub fn rem<K: Double>(k: &mut K, a: K::F, b: K::F) -> K::F {
     let first = less_one(k, mx, my);
     let (near, left) = step_of(k, first, my, far);
     let is_far = k.lt(step, far);
-    let r = k.if_any(is_far, near, |k| {
+    let [r] = k.if_any(is_far, [near], |k| {
         let (mut r, mut left) = (near, left);
         for _ in 1..STEPS {
             (r, left) = step_of(k, r, my, left);
         }
-        r
+        [r]
     });
     let r = k.scale(r, ey);
     // What is less than the divisor is its own remainder, also by an infinity.

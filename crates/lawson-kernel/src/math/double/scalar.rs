@@ -57,17 +57,12 @@ impl Double for DoubleScalar {
     }
 
     #[inline(always)]
-    fn if_any(&mut self, condition: bool, common: f64, rare: impl FnOnce(&mut Self) -> f64) -> f64 {
-        if condition { rare(self) } else { common }
-    }
-
-    #[inline(always)]
-    fn if_any_pair(
+    fn if_any<const N: usize>(
         &mut self,
         condition: bool,
-        common: [f64; 2],
-        rare: impl FnOnce(&mut Self) -> [f64; 2],
-    ) -> [f64; 2] {
+        common: [f64; N],
+        rare: impl FnOnce(&mut Self) -> [f64; N],
+    ) -> [f64; N] {
         if condition { rare(self) } else { common }
     }
 }

@@ -98,9 +98,9 @@ pub fn sin<K: Double>(k: &mut K, x: K::F) -> K::F {
     let r = reduce(k, a, n, 1.0);
     let common = sin_of_parts(k, r, bits);
     let is_large = k.le(large, a);
-    let result = k.if_any(is_large, common, |k| {
+    let [result] = k.if_any(is_large, [common], |k| {
         let Turns { r, n } = turns::half_turns(k, a, 0.0);
-        sin_of_parts(k, r, n)
+        [sin_of_parts(k, r, n)]
     });
     let sign = k.bits(x);
     k.flip_sign(result, sign)
@@ -117,10 +117,11 @@ pub fn cos<K: Double>(k: &mut K, x: K::F) -> K::F {
     let r = reduce(k, a, n, 1.0);
     let common = sin_of_parts(k, r, bits);
     let is_large = k.le(large, a);
-    k.if_any(is_large, common, |k| {
+    let [result] = k.if_any(is_large, [common], |k| {
         let Turns { r, n } = turns::half_turns(k, a, 0.5);
-        sin_of_parts(k, r, n)
-    })
+        [sin_of_parts(k, r, n)]
+    });
+    result
 }
 
 /// `sin(r + n·π/2)` and `cos(r + n·π/2)` for whole `n`.
@@ -148,7 +149,7 @@ pub fn sin_cos<K: Double>(k: &mut K, x: K::F) -> [K::F; 2] {
     let r = reduce(k, a, n, 0.5);
     let common = sin_cos_of_parts(k, r, bits);
     let is_large = k.le(large, a);
-    let [sine, cosine] = k.if_any_pair(is_large, common, |k| {
+    let [sine, cosine] = k.if_any(is_large, common, |k| {
         let Turns { r, n } = turns::quarter_turns(k, a);
         sin_cos_of_parts(k, r, n)
     });
@@ -175,9 +176,9 @@ pub fn tan<K: Double>(k: &mut K, x: K::F) -> K::F {
     let r = reduce(k, a, n, 0.5);
     let common = tan_of_parts(k, r, bits);
     let is_large = k.le(large, a);
-    let result = k.if_any(is_large, common, |k| {
+    let [result] = k.if_any(is_large, [common], |k| {
         let Turns { r, n } = turns::quarter_turns(k, a);
-        tan_of_parts(k, r, n)
+        [tan_of_parts(k, r, n)]
     });
     let sign = k.bits(x);
     k.flip_sign(result, sign)
