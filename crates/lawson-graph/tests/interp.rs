@@ -265,7 +265,8 @@ fn elements_of_a_rank_that_the_sequence_does_not_have_are_refused() {
     let ty = Type::Sequence(SequenceType { least_rank: 0, ..ragged() });
     let made = b.op1(Op::SeqMake(SeqMake { ty }), &[x]).unwrap_err();
     assert_eq!(made.code(), Code::OperandRank, "{made}");
-    let taken = b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")], missing: 1 }), &[s, zero]).unwrap_err();
+    let taken =
+        b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")], missing: 1 }), &[s, zero]).unwrap_err();
     assert!(taken.to_string().contains("lacks 1"), "{taken}");
     let ty = Type::Sequence(SequenceType { least_rank: 2, ..ragged() });
     assert!(b.op1(Op::SeqMake(SeqMake { ty }), &[]).is_err());

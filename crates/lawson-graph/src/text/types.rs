@@ -78,8 +78,9 @@ impl<'a> Cursor<'a> {
         self.expect(">=")?;
         let least = self.dim()?;
         let rank = least.as_const().and_then(|n| usize::try_from(n).ok());
-        rank.filter(|n| *n <= element.rank())
-            .ok_or_else(|| self.error(format!("expected a number from 0 to {}, the rank of {element}", element.rank())))
+        rank.filter(|n| *n <= element.rank()).ok_or_else(|| {
+            self.error(format!("expected a number from 0 to {}, the rank of {element}", element.rank()))
+        })
     }
 
     fn tensor_type(&mut self) -> Result<TensorType> {

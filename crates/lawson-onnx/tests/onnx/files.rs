@@ -131,6 +131,34 @@ impl Drop for Folder {
     }
 }
 
+/// A tensor of more than a mebibyte, at an odd place in the file.
+#[test]
+fn large_tensors_of_a_file_are_maps_of_their_own() {
+    let folder = Folder::new("mapped");
+    let elements: Vec<f32> = (0..400_000).map(|i| i as f32).collect();
+    let large = HostTensor::from_slice(&[400_000], &elements).unwrap();
+    let small = HostTensor::from_slice(&[2], &[1f32, 2.0]).unwrap();
+    let nodes = vec![node("Add", "x large", "y"), node("Add", "x small", "z")];
+    let x = vec![input("x", DType::F32, &["1"])];
+    let bytes = encode(&model(18, graph(x, &[("small", small), ("large", large)], nodes, "y z")));
+    let path = folder.0.join("model/large.onnx");
+    std::fs::write(&path, &bytes).unwrap();
+    let constants = |graph: &lawson_graph::Graph| -> Vec<(bool, usize)> {
+        let held = graph.nodes().iter().filter_map(|n| match &n.op {
+            Op::Constant(t) => Some((t.is_mapped(), t.len())),
+            _ => None,
+        });
+        held.collect()
+    };
+    let read = read_onnx(&path).unwrap();
+    assert_eq!(constants(&read).iter().filter(|c| c.0).count(), 1, "{:?}", constants(&read));
+    assert!(constants(&read).contains(&(true, 400_000)));
+    let held = from_bytes(bytes, &ImportOptions::default()).unwrap();
+    assert!(constants(&held).iter().all(|c| !c.0));
+    let x = [host(&[1], &[0.5f32])];
+    assert_eq!(eval(&read, &x), eval(&held, &x));
+}
+
 #[test]
 fn external_data_are_read_from_the_models_folder_only() {
     let folder = Folder::new("external");
