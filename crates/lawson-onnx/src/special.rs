@@ -37,6 +37,11 @@ impl<'v> Special<'v> {
         self.value(name)?.as_tensor().filter(|_| self.sizes).map(HostTensor::sizes)
     }
 
+    /// Whether the elements of an input are taken for known.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.known.contains(name)
+    }
+
     /// Takes note of inputs that the import could not do without.
     pub(crate) fn needs(&self, names: BTreeSet<String>) {
         self.needs.replace(names);

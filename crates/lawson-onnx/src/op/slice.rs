@@ -160,7 +160,7 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let count = cx.int("num_outputs")?;
     let sizes = match cx.ints("split")? {
         Some(sizes) => sizes.iter().map(|s| Dim::from(*s)).collect(),
-        None if cx.has(1) => cx.dims_of(1, "sizes")?.dims,
+        None if cx.has(1) => cx.sizes_of(1, "sizes")?,
         None => equal_parts(cx, &shape[axis], count.unwrap_or(cx.node.output.len() as i64))?,
     };
     let total: Dim = sizes.iter().cloned().sum();

@@ -3,6 +3,7 @@
 use super::one;
 use crate::item::{DimTensor, Item};
 use crate::node::NodeCx;
+use crate::open::{Element, MAX_SIZE};
 use lawson_graph::op::CompareKind;
 use lawson_graph::{DType, Dim, HostTensor, Result, Shape};
 use std::sync::Arc;
@@ -76,21 +77,43 @@ fn float_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
     Ok(Dim::from(count as i64))
 }
 
-fn int_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
-    let number = |i, what| match cx.dims_of(i, what)? {
-        DimTensor { dims, .. } if dims.len() == 1 => Ok(dims[0].clone()),
+/// How many integers a range has. Where only a run knows its ends, that is a size which the run finds out.
+fn int_count(cx: &mut NodeCx<'_, '_>) -> Result<Dim> {
+    let mut end_of = |i, what: &str| match cx.elements_of(i, what)?.as_slice() {
+        [end] => Ok(end.clone()),
         _ => Err(cx.wrong(format!("the {what} of a range is not a scalar"))),
     };
-    let (start, end, step) = (number(0, "start")?, number(1, "limit")?, number(2, "step")?);
-    let (gap, step) = match step.as_const() {
+    let (start, limit) = (end_of(0, "start")?, end_of(1, "limit")?);
+    let step = match cx.dims_of(2, "step")? {
+        DimTensor { dims, .. } if dims.len() == 1 => dims[0].clone(),
+        _ => return Err(cx.wrong("the step of a range is not a scalar")),
+    };
+    let (from, to, step) = match step.as_const() {
         None => return Err(cx.unsupported(format!("a range in steps of `{step}`"))),
         Some(0) => return Err(cx.wrong("a range in steps of 0")),
-        Some(s) if s < 0 => (start - end, s.saturating_neg()),
-        Some(s) => (end - start, s),
+        Some(s) if s < 0 => (limit, start, s.saturating_neg()),
+        Some(s) => (start, limit, s),
     };
-    let facts = cx.b.facts();
-    let count = gap.ceil_div(&Dim::from(step));
-    Ok(facts.simplify(&if facts.is_nonnegative(&gap) { count } else { count.max(&Dim::ZERO) }))
+    match (&from, &to) {
+        (Element::Known(from), Element::Known(to)) => {
+            let (gap, facts) = (to.clone() - from.clone(), cx.b.facts());
+            let count = gap.ceil_div(&Dim::from(step));
+            Ok(facts.simplify(&if facts.is_nonnegative(&gap) { count } else { count.max(&Dim::ZERO) }))
+        }
+        // The limit itself, which other nodes may take for a size too, so that all of them have one symbol for it.
+        (Element::Known(from), Element::Computed(..)) if from.is(0) && step == 1 => cx.size(to),
+        _ => {
+            let (from, to) = (cx.scalar(&from)?, cx.scalar(&to)?);
+            let gap = cx.b.sub(to, from)?;
+            let (zero, step) = (cx.b.scalar(DType::I64, 0.0)?, cx.b.constant(HostTensor::scalar(step))?);
+            let gap = cx.b.max(gap, zero)?;
+            let one = cx.b.scalar(DType::I64, 1.0)?;
+            let last = cx.b.sub(step, one)?;
+            let up = cx.b.add(gap, last)?;
+            let count = cx.b.div(up, step)?;
+            cx.define("count", count, Dim::from(MAX_SIZE))
+        }
+    }
 }
 
 pub(super) fn eye_like(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

@@ -276,3 +276,24 @@ fn what_is_wrong_with_a_model_is_said_with_its_place_and_what_was_expected() {
     let empty = lawson_onnx::from_bytes(Vec::new(), &lawson_onnx::ImportOptions::default()).unwrap_err();
     assert!(empty.to_string().contains("the model is empty"), "{empty}");
 }
+
+/// As tools leave them that add nodes to a graph: at its end, or before what they use.
+#[test]
+fn nodes_may_stand_in_any_order() {
+    let nodes = vec![
+        node("Mul", "c d", "y"),
+        node("Add", "b x", "c"),
+        node("If", "truth", "d")
+            .graph("then_branch", graph(vec![], &[], vec![node("Abs", "c", "t")], "t"))
+            .graph("else_branch", graph(vec![], &[], vec![node("Neg", "b", "e")], "e")),
+        node("Neg", "x", "a"),
+        node("Exp", "a", "b"),
+    ];
+    let inputs = vec![input("x", DType::F32, &["1"]), input("truth", DType::Bool, &[])];
+    let g = import_graph(graph(inputs, &[], nodes, "y")).unwrap();
+    let (x, b) = (0.5f32, (-0.5f32).exp());
+    for (truth, expected) in [(true, (b + x) * (b + x)), (false, -(b + x) * b)] {
+        let y = eval(&g, &[host(&[1], &[x]), HostTensor::scalar(truth)]).remove(0).to_vec::<f32>().unwrap();
+        assert!((y[0] - expected).abs() < 1e-6, "{y:?}, not {expected}");
+    }
+}
