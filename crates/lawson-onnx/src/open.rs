@@ -29,7 +29,7 @@ pub(crate) enum Element {
 }
 
 /// Where an element of a value comes from.
-fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
+pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
     loop {
         let Some(node) = b.defining(value) else { return Element::Computed(value, at) };
         let index = usize::try_from(at).unwrap_or(usize::MAX);
@@ -89,7 +89,7 @@ impl NodeCx<'_, '_> {
     }
 
     /// Whether the elements of a small input of the model decide on a value.
-    fn asks(&mut self, value: ValueId) -> bool {
+    pub(crate) fn asks(&mut self, value: ValueId) -> bool {
         let deciding = &self.model.shared.deciding;
         let (mut open, mut seen) = (vec![value], HashSet::new());
         while let Some(v) = open.pop() {

@@ -15,8 +15,9 @@ use std::collections::HashMap;
 /// The most levels of a tree.
 const MAX_DEPTH: usize = 512;
 
-/// The most elements of the table of weights.
-const MAX_WEIGHTS: usize = 1 << 28;
+/// The most elements of the table of weights for each weight that the file has, and those that any file may have.
+const WEIGHTS_FOR_EACH: usize = 128;
+const WEIGHTS_FOR_ANY: usize = 1 << 20;
 
 /// The trees as tables over all nodes.
 struct Forest {
@@ -83,6 +84,9 @@ impl Forest {
             )));
         }
         let places: Places = (0..count).map(|i| ((trees[i], ids[i]), i)).collect();
+        if places.len() != count {
+            return Err(cx.wrong(format!("a node of `{}` is described twice", cx.op())));
+        }
         let (mut next, mut is_child) = ([vec![0; count], vec![0; count]], vec![false; count]);
         for i in 0..count {
             for side in 0..2 {
@@ -245,7 +249,8 @@ fn weights(
     values: &[f64],
     count: usize,
 ) -> Result<Weights> {
-    let total = places.len().checked_mul(count).filter(|n| *n <= MAX_WEIGHTS && count > 0);
+    let most = values.len().saturating_mul(WEIGHTS_FOR_EACH).max(WEIGHTS_FOR_ANY);
+    let total = places.len().checked_mul(count).filter(|n| *n <= most && count > 0);
     let Some(total) = total else {
         return Err(cx.unsupported(format!("`{}` of {} nodes and {count} targets", cx.op(), places.len())));
     };

@@ -3,7 +3,7 @@
 use super::one;
 use crate::item::{DimTensor, Item};
 use crate::node::NodeCx;
-use crate::open::{Element, MAX_SIZE};
+use crate::open::{Element, MAX_SIZE, origin};
 use lawson_graph::op::CompareKind;
 use lawson_graph::{DType, Dim, HostTensor, Result, Shape};
 use std::sync::Arc;
@@ -60,7 +60,41 @@ pub(super) fn range(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(if is(cx.item(0)?, 0) { scaled } else { cx.b.add(scaled, start)? })
 }
 
-fn float_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
+/// How many floats a range has. A limit that is a size as a float, between whole numbers, is followed to that size; any other that only a
+/// run knows is a size which the run finds out.
+fn float_count(cx: &mut NodeCx<'_, '_>) -> Result<Dim> {
+    let (limit, dtype) = (cx.item(1)?, cx.tensor_type(1)?.0);
+    let Some(v) = limit.as_value().filter(|_| limit.constant().is_none()) else { return known_count(cx) };
+    let ends = [cx.constant_of(0, "start")?, cx.constant_of(2, "step")?];
+    let [start, step] = ends.map(|t| if t.len() == 1 { t.float_at(0) } else { f64::NAN });
+    if !start.is_finite() || !step.is_finite() || step == 0.0 {
+        return Err(cx.wrong(format!("a range from {start} in steps of {step}")));
+    }
+    let is_whole = |v: f64| v.fract() == 0.0 && v.abs() < 1e9;
+    if let Element::Known(limit) = origin(cx.b, v, 0)
+        && is_whole(start)
+        && is_whole(step)
+        && step > 0.0
+    {
+        let gap = limit - Dim::from(start as i64);
+        let count = gap.ceil_div(&Dim::from(step as i64));
+        return Ok(cx.b.facts().simplify(&count.max(&Dim::ZERO)));
+    }
+    if cx.asks(v) {
+        return Err(cx.unknown(1, &limit, "limit"));
+    }
+    let limit = cx.b.reshape(v, Shape::scalar())?;
+    let (start, step) = (cx.b.scalar(dtype, start)?, cx.b.scalar(dtype, step)?);
+    let gap = cx.b.sub(limit, start)?;
+    let count = cx.b.div(gap, step)?;
+    let count = cx.b.ceil(count)?;
+    let zero = cx.b.scalar(dtype, 0.0)?;
+    let count = cx.b.max(count, zero)?;
+    let count = cx.b.cast(count, DType::I64)?;
+    cx.define("count", count, Dim::from(MAX_SIZE))
+}
+
+fn known_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
     let number = |i, what| -> Result<f64> {
         let t = cx.constant_of(i, what)?;
         if t.len() == 1 {
