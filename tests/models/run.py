@@ -319,10 +319,13 @@ def main():
     warnings.filterwarnings("ignore")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     # Each registers its families.
+    import audio  # noqa: F401
     import dense  # noqa: F401
+    import further  # noqa: F401
     import language  # noqa: F401
     import mixed  # noqa: F401
     import plain  # noqa: F401
+    import science  # noqa: F401
     import vision  # noqa: F401
     from case import FAMILIES
 

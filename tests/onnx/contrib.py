@@ -1,10 +1,11 @@
-"""Writes cases for operators of com.microsoft, with what ONNX Runtime computes for them: tests/onnx/contrib.
+"""Writes cases for operators of com.microsoft and ai.onnx.ml, with what ONNX Runtime computes for them: tests/onnx/contrib.
 
     pip install onnx onnxruntime && python tests/onnx/contrib.py
 
 The cases are small and checked in; this script is needed only to change them.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
 TARGET = Path(__file__).parent / "contrib"
-TYPES = {np.float32: T.FLOAT, np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.int64: T.INT64, np.bool_: T.BOOL}
+TYPES = {np.float32: T.FLOAT, np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.int64: T.INT64, np.bool_: T.BOOL, np.object_: T.STRING}
 RNG = np.random.default_rng(7)
 
 
@@ -27,20 +28,21 @@ def u8(*shape):
     return RNG.integers(0, 256, shape).astype(np.uint8)
 
 
-def case(name, op, inputs, outputs=("y",), constants=(), **attributes):
+def case(name, op, inputs, outputs=("y",), constants=(), domain="com.microsoft", tolerance=None, **attributes):
     """A model of one node; inputs are (name, array or None), those named in `constants` become initialisers."""
     names = [n if a is not None else "" for n, a in inputs]
-    node = helper.make_node(op, names, list(outputs), domain="com.microsoft", **attributes)
+    node = helper.make_node(op, names, list(outputs), domain=domain, **attributes)
     given = [(n, a) for n, a in inputs if a is not None]
     infos = [helper.make_tensor_value_info(n, TYPES[a.dtype.type], a.shape) for n, a in given if n not in constants]
     weights = [numpy_helper.from_array(a, n) for n, a in given if n in constants]
     outs = [helper.make_empty_tensor_value_info(o) for o in outputs if o]
     graph = helper.make_graph([node], name, infos, outs, weights)
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 3 if domain == "ai.onnx.ml" else 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = {n: a for n, a in given if n not in constants}
-    results = session.run(None, feeds)
+    # Labels come as another integer of the same size.
+    results = [r.astype(np.int64) if r.dtype == np.int64 else r for r in session.run(None, feeds)]
     # Declared with the types that came, as every model has them.
     del model.graph.output[:]
     for o, r in zip([o for o in outputs if o], results):
@@ -49,6 +51,8 @@ def case(name, op, inputs, outputs=("y",), constants=(), **attributes):
     data = folder / "test_data_set_0"
     data.mkdir(parents=True)
     onnx.save(model, folder / "model.onnx")
+    if tolerance:
+        (folder / "tolerance.json").write_text(json.dumps(tolerance))
     for prefix, arrays in (("input", feeds.items()), ("output", zip([o for o in outputs if o], results))):
         for i, (n, a) in enumerate(arrays):
             (data / f"{prefix}_{i}.pb").write_bytes(numpy_helper.from_array(a, n).SerializeToString())
@@ -83,6 +87,7 @@ def norms():
     mask = np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int32)
     tables = [("w", f32(10, 8)), ("p", f32(6, 8)), ("t", f32(2, 8))]
     case("embed_layer_norm", "EmbedLayerNormalization", [("ids", ids), ("seg", segments), *tables, ("g", gamma), ("b", beta), ("m", mask)], ("y", "lengths"), mask_index_type=1)
+    case("embed_layer_norm_counts", "EmbedLayerNormalization", [("ids", ids), ("seg", segments), *tables, ("g", gamma), ("b", beta), ("m", mask)], ("y", "lengths"))
 
 
 def attention():
@@ -137,10 +142,76 @@ def quantised():
     pool = [("a", u8(1, 2, 4, 4)), scale("as", 0.05), zero("az", 120)]
     case("qlinear_global_average_pool", "QLinearGlobalAveragePool", [*pool, scale("ys", 0.02), zero("yz", 128)])
     case("matmul_integer_to_float", "MatMulIntegerToFloat", [("a", u8(3, 4)), ("b", u8(4, 5)), scale("as", 0.05), scale("bs", 0.03), zero("az", 120), zero("bz", 100), ("c", f32(5))])
+    gemm = [a, scale("as", 0.05), zero("az", 120), ("w", u8(5, 4)), ("ws", np.linspace(0.01, 0.03, 5).astype(np.float32)), ("wz", np.full(5, 100, np.uint8))]
+    fixed = ("as", "az", "w", "ws", "wz", "ys", "yz")
+    bias = ("c", np.array([900, -700, 0, 55, 3000], np.int32))
+    case("qgemm", "QGemm", [*gemm, bias, scale("ys", 0.2), zero("yz", 110)], constants=fixed, transB=1)
+    case("qgemm_float", "QGemm", [*gemm, bias], constants=fixed, transB=1, alpha=0.5)
+    case("qlinear_average_pool", "QLinearAveragePool", [*pool, scale("ys", 0.04), zero("yz", 128)], constants=("as", "az", "ys", "yz"), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    chosen = ("k", np.array([[True, False, True, False]] * 3))
+    case("qlinear_where", "QLinearWhere", [chosen, *both, scale("ys", 0.06), zero("yz", 110)], constants=("as", "az", "bs", "bz", "ys", "yz"))
+    case("dynamic_quantize_matmul", "DynamicQuantizeMatMul", [("x", f32(3, 4)), ("b", u8(4, 5)), scale("bs", 0.03), zero("bz", 100), ("c", f32(5))], constants=("b", "bs", "bz"))
+    i8 = lambda *shape: RNG.integers(-127, 128, shape).astype(np.int8)
+    weights = [("w", i8(2, 3, 16)), ("r", i8(2, 4, 16)), ("b", f32(2, 32)), ("n", None), ("h", f32(2, 2, 4)), ("k", f32(2, 2, 4)), ("p", None)]
+    each = lambda name: [(name + "s", np.array([0.004, 0.005], np.float32)), (name + "z", np.zeros(2, np.int8))]
+    case(
+        "dynamic_quantize_lstm", "DynamicQuantizeLSTM", [("x", f32(5, 2, 3)), *weights, *each("w"), *each("r")], ("y", "h_last", "c_last"),
+        constants=("w", "r", "ws", "wz", "rs", "rz"), tolerance={"rtol": 1e-3, "atol": 1e-2}, direction="bidirectional", hidden_size=4,
+    )
+    attended = [("x", u8(2, 4, 8)), ("w", i8(8, 24)), ("b", f32(24)), scale("xs", 0.02), scale("ws", 0.004), ("m", np.array([3, 4], np.int32)), zero("xz", 128), ("wz", np.array(0, np.int8))]
+    case("qattention", "QAttention", attended, constants=("w", "ws", "wz", "xs", "xz"), num_heads=2)
+
+
+def trees(count, depth, targets, prefix, features=4):
+    """The attributes of random trees: nodes, and a weight for every target at every leaf."""
+    nodes = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
+    leaves = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
+    kinds = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"]
+
+    def grow(tree, level, free):
+        own = next(free)
+        is_leaf = level == depth or (level > 0 and RNG.random() < 0.2)
+        entry = [tree, own, 0 if is_leaf else int(RNG.integers(features)), 0.0 if is_leaf else float(RNG.standard_normal()), "LEAF" if is_leaf else str(RNG.choice(kinds)), 0, 0, int(RNG.integers(2))]
+        at = len(nodes["nodeids"])
+        for column, value in zip(nodes.values(), entry):
+            column.append(value)
+        if is_leaf:
+            for target in targets:
+                for column, value in zip(leaves.values(), [tree, own, target, float(RNG.standard_normal())]):
+                    column.append(value)
+        else:
+            nodes["truenodeids"][at], nodes["falsenodeids"][at] = grow(tree, level + 1, free), grow(tree, level + 1, free)
+        return own
+
+    for tree in range(count):
+        grow(tree, 0, iter(range(1000)))
+    return {**{f"nodes_{k}": v for k, v in nodes.items()}, **{f"{prefix}_{k}": v for k, v in leaves.items()}}
+
+
+def classic():
+    ml = dict(domain="ai.onnx.ml")
+    x = f32(6, 4)
+    x[1, 2] = np.nan
+    case("tree_regressor", "TreeEnsembleRegressor", [("x", x)], n_targets=2, base_values=[0.5, -0.5], **trees(7, 4, [0, 1], "target"), **ml)
+    case("tree_regressor_logistic", "TreeEnsembleRegressor", [("x", x)], n_targets=2, post_transform="LOGISTIC", **trees(3, 5, [0, 1], "target"), **ml)
+    names = dict(classlabels_strings=["cat", "dog", "eel"])
+    case("tree_classifier", "TreeEnsembleClassifier", [("x", x)], ("label", "y"), post_transform="SOFTMAX", **names, **trees(5, 4, [0, 1, 2], "class"), **ml)
+    case("tree_classifier_two", "TreeEnsembleClassifier", [("x", x)], ("label", "y"), post_transform="LOGISTIC", classlabels_int64s=[4, 7], base_values=[0.3], **trees(5, 4, [0], "class"), **ml)
+    full = f32(6, 4)
+    case("scaler", "Scaler", [("x", full)], offset=[0.1, 0.2, 0.3, 0.4], scale=[1.0, 2.0, 3.0, 4.0], **ml)
+    for norm in ("MAX", "L1", "L2"):
+        case(f"normalizer_{norm.lower()}", "Normalizer", [("x", full)], norm=norm, **ml)
+    case("imputer", "Imputer", [("x", x)], imputed_value_floats=[1.0, 2.0, 3.0, 4.0], replaced_value_float=float("nan"), **ml)
+    case("feature_vectorizer", "FeatureVectorizer", [("a", full), ("b", f32(6, 2))], inputdimensions=[4, 2], **ml)
+    case("one_hot_encoder", "OneHotEncoder", [("x", np.array([[0, 3], [1, 2]], np.int64))], cats_int64s=[0, 1, 3], zeros=1, **ml)
+    numbers = lambda n: [float(v) for v in f32(n)]
+    case("linear_regressor", "LinearRegressor", [("x", full)], coefficients=numbers(8), intercepts=numbers(2), targets=2, **ml)
+    labels = dict(classlabels_ints=[3, 5, 9])
+    case("linear_classifier", "LinearClassifier", [("x", full)], ("label", "y"), coefficients=numbers(12), intercepts=numbers(3), post_transform="SOFTMAX", multi_class=1, **labels, **ml)
 
 
 if __name__ == "__main__":
     shutil.rmtree(TARGET, ignore_errors=True)
-    for group in (products, norms, attention, quantised):
+    for group in (products, norms, attention, quantised, classic):
         group()
     print(f"{sum(1 for _ in TARGET.iterdir())} cases by ONNX Runtime {ort.__version__} in {TARGET}")

@@ -9,7 +9,7 @@ use crate::team::Team;
 use lawson_graph::{Code, Error, HostTensor, Result};
 use lawson_kernel::Slot;
 use lawson_kernel::pack::Packing;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,9 +41,14 @@ struct Task<'m> {
 const TASK: usize = 256 << 10;
 
 impl Constants {
-    /// Lays out constants, which [`Plan::take_constants`](lawson_kernel::Plan::take_constants) gives.
-    pub fn new(taken: Vec<(Slot, HostTensor, Packing)>, team: &Team) -> Result<Constants> {
-        let stay = stay_in_place(&taken);
+    /// Lays out constants, which [`Plan::take_constants`](lawson_kernel::Plan::take_constants) gives; of some of them single elements are
+    /// [looked up](lawson_kernel::Plan::looked_up).
+    pub fn new(
+        taken: Vec<(Slot, HostTensor, Packing)>,
+        looked_up: &HashSet<Slot>,
+        team: &Team,
+    ) -> Result<Constants> {
+        let stay = stay_in_place(&taken, looked_up);
         let mut constants = HashMap::with_capacity(taken.len());
         let mut moved = Vec::with_capacity(taken.len());
         let mut end = 0usize;
@@ -98,7 +103,16 @@ impl Constants {
 /// copy pays off, but not where memory is waited for. To keep a tensor is to keep the memory that it is a slice of, which
 /// may be the file of a whole model. So tensors are kept only if they are at least half of all constants: then not
 /// more is kept than copies would take, even if the others are slices of the same memory.
-fn stay_in_place(taken: &[(Slot, HostTensor, Packing)]) -> Vec<bool> {
+///
+/// A large table of a mapped file stays in any case if single elements of it are looked up: what is not read is never copied, and pages of
+/// a file are no memory that the system could not have back. What is read as a whole is better off on huge pages.
+fn stay_in_place(taken: &[(Slot, HostTensor, Packing)], looked_up: &HashSet<Slot>) -> Vec<bool> {
+    let table = |(slot, tensor, packing): &(Slot, HostTensor, Packing)| {
+        looked_up.contains(slot)
+            && tensor.is_mapped()
+            && tensor.bytes().len() >= HUGE_FROM
+            && packing.is_identity()
+    };
     let fits = |tensor: &HostTensor, packing: &Packing| {
         let (address, bytes) = (tensor.bytes().as_ptr().addr(), tensor.bytes().len());
         let alignment = if bytes < HUGE_FROM { LINE } else { tensor.dtype().bits().div_ceil(8) };
@@ -106,11 +120,12 @@ fn stay_in_place(taken: &[(Slot, HostTensor, Packing)]) -> Vec<bool> {
     };
     let stay: Vec<bool> = taken.iter().map(|(_, tensor, packing)| fits(tensor, packing)).collect();
     let (mut kept, mut packed) = (0usize, 0usize);
-    for ((_, tensor, _), stays) in taken.iter().zip(&stay) {
+    for ((_, tensor, _), stays) in taken.iter().zip(&stay).filter(|(t, _)| !table(t)) {
         let sum = if *stays { &mut kept } else { &mut packed };
         *sum = sum.saturating_add(tensor.bytes().len());
     }
-    if kept >= packed { stay } else { vec![false; taken.len()] }
+    let fits = kept >= packed;
+    taken.iter().zip(stay).map(|(t, stays)| table(t) || (stays && fits)).collect()
 }
 
 /// Splits a constant into tasks.

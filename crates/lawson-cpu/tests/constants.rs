@@ -7,6 +7,7 @@ use lawson_cpu::team::Team;
 use lawson_graph::{DType, Dim, HostTensor};
 use lawson_kernel::pack::Packing;
 use lawson_kernel::{Layout, Slot};
+use std::collections::HashSet;
 
 /// A tensor whose bytes begin so many bytes after a line.
 fn tensor(sizes: &[usize], shift: usize) -> HostTensor {
@@ -39,7 +40,13 @@ fn taken(constants: &[(HostTensor, Layout)]) -> Vec<(Slot, HostTensor, Packing)>
 
 /// Which constants stay in place.
 fn in_place(constants: &[(HostTensor, Layout)]) -> Vec<bool> {
-    let all = Constants::new(taken(constants), &Team::new(1).unwrap()).unwrap();
+    in_place_if(constants, &[])
+}
+
+/// Which constants stay in place if single elements of some are looked up.
+fn in_place_if(constants: &[(HostTensor, Layout)], looked_up: &[u32]) -> Vec<bool> {
+    let looked_up: HashSet<Slot> = looked_up.iter().copied().map(Slot).collect();
+    let all = Constants::new(taken(constants), &looked_up, &Team::new(1).unwrap()).unwrap();
     let slots = (0..constants.len() as u32).map(Slot);
     for (slot, (t, _)) in slots.clone().zip(constants) {
         assert_eq!(all.is_in_place(slot), all.address(slot) == Some(t.bytes().as_ptr()));
@@ -54,7 +61,7 @@ fn every_constant_lies_as_its_layout_says() {
         .flat_map(|s| [(tensor(s, 4), row_major(s)), (tensor(s, 0), columns(s))])
         .collect();
     for members in [1, 2, 4] {
-        let all = Constants::new(taken(&constants), &Team::new(members).unwrap()).unwrap();
+        let all = Constants::new(taken(&constants), &HashSet::new(), &Team::new(members).unwrap()).unwrap();
         for (n, (t, layout)) in constants.iter().enumerate() {
             let slot = Slot(n as u32);
             let expected = lawson_kernel::pack::pack(layout, t.sizes(), t.dtype(), t.bytes()).unwrap();
@@ -76,4 +83,18 @@ fn constants_stay_where_they_are_if_that_costs_nothing() {
     assert_eq!(in_place(&[packed.clone(), small(0)]), [false, false]);
     assert_eq!(in_place(&[packed, large(0), small(0)]), [false, true, true]);
     assert_eq!(in_place(&[]), [] as [bool; 0]);
+}
+
+#[test]
+fn large_tables_of_a_mapped_file_stay_there_if_elements_are_looked_up() {
+    let sizes = [600, 1000];
+    let weights = (tensor(&[2000, 1000], 0), columns(&[2000, 1000]));
+    let table = (tensor(&sizes, 1).mapped(), row_major(&sizes));
+    let few = (tensor(&[10, 10], 0).mapped(), row_major(&[10, 10]));
+    let held = (tensor(&sizes, 0), row_major(&sizes));
+    let turned = (tensor(&sizes, 0).mapped(), columns(&sizes));
+    let all = [weights, table.clone(), few, held, turned];
+    assert_eq!(in_place_if(&all, &[1, 2, 3, 4]), [false, true, false, false, false]);
+    assert_eq!(in_place(&all), [false; 5]);
+    assert_eq!(in_place_if(&[table], &[]), [false], "at an odd byte");
 }

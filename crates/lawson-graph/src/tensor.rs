@@ -13,12 +13,30 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A tensor in host memory. Clones share the elements.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct HostTensor {
     dtype: DType,
     sizes: Arc<[usize]>,
     storage: Storage,
+    backing: Backing,
 }
+
+/// What is kept with the bytes of a tensor.
+#[derive(Clone, Copy)]
+enum Backing {
+    /// The memory that they are a part of.
+    Memory,
+    /// A map of that part of a file.
+    File,
+}
+
+impl PartialEq for HostTensor {
+    fn eq(&self, other: &HostTensor) -> bool {
+        self.dtype == other.dtype && self.sizes == other.sizes && self.storage == other.storage
+    }
+}
+
+impl Eq for HostTensor {}
 
 #[derive(Clone, PartialEq, Eq)]
 enum Storage {
@@ -119,7 +137,22 @@ impl HostTensor {
             }
             bytes = fixed.into();
         }
-        Ok(HostTensor { dtype, sizes: sizes.into(), storage: Storage::Bytes(bytes) })
+        Ok(HostTensor {
+            dtype,
+            sizes: sizes.into(),
+            storage: Storage::Bytes(bytes),
+            backing: Backing::Memory,
+        })
+    }
+
+    /// Says that the bytes are a map of a part of a file: who keeps them keeps pages that the system can have back, and no others.
+    pub fn mapped(self) -> HostTensor {
+        HostTensor { backing: Backing::File, ..self }
+    }
+
+    /// Whether the bytes are a map of a part of a file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.backing, Backing::File)
     }
 
     /// From a slice of elements.
@@ -146,7 +179,8 @@ impl HostTensor {
     pub fn scalar<T: Element>(element: T) -> HostTensor {
         let mut bytes = Vec::new();
         element.put(&mut bytes);
-        HostTensor { dtype: T::DTYPE, sizes: [].into(), storage: Storage::Bytes(bytes.into()) }
+        let storage = Storage::Bytes(bytes.into());
+        HostTensor { dtype: T::DTYPE, sizes: [].into(), storage, backing: Backing::Memory }
     }
 
     /// From text.
@@ -157,7 +191,8 @@ impl HostTensor {
                 format!("sizes {sizes:?} take {} strings, but {} came", count(sizes)?, text.len()),
             ));
         }
-        Ok(HostTensor { dtype: DType::Str, sizes: sizes.into(), storage: Storage::Text(text.into()) })
+        let storage = Storage::Text(text.into());
+        Ok(HostTensor { dtype: DType::Str, sizes: sizes.into(), storage, backing: Backing::Memory })
     }
 
     /// From numbers of the float carrier, rounded to a float dtype.
@@ -303,7 +338,7 @@ impl HostTensor {
                 ),
             ));
         }
-        Ok(HostTensor { dtype: self.dtype, sizes: sizes.into(), storage: self.storage.clone() })
+        Ok(HostTensor { sizes: sizes.into(), ..self.clone() })
     }
 
     /// Whether all elements have the same bits; false for an empty tensor.

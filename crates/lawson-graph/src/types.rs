@@ -20,13 +20,15 @@ pub struct TensorType {
 
 /// A list of tensors whose length is known at run time only.
 ///
-/// Elements share a dtype and a rank. Dimensions in which they may differ are *open*: they are written `?0`,
+/// Elements share a dtype. Dimensions in which they may differ are *open*: they are written `?0`,
 /// `?1`, … in the element type, and `open[i]` bounds `?i` from above. Taking an element out gives each open
-/// dimension a symbol of its own.
+/// dimension a symbol of its own. Elements may lack the first dimensions of the element type, as far as `least_rank` says.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SequenceType {
     /// The type of each element; may mention the open symbols `?0`, `?1`, ….
     pub element: TensorType,
+    /// How many dimensions each element has at least: always the last ones of the element type.
+    pub least_rank: usize,
     /// The upper bound of each open dimension.
     pub open: Vec<Dim>,
     /// The upper bound of the length.
@@ -163,7 +165,14 @@ impl TensorType {
 impl SequenceType {
     /// A sequence of tensors that all have one type.
     pub fn uniform(element: TensorType, max_len: impl Into<Dim>) -> SequenceType {
-        SequenceType { element, open: Vec::new(), max_len: max_len.into() }
+        let least_rank = element.rank();
+        SequenceType { element, least_rank, open: Vec::new(), max_len: max_len.into() }
+    }
+
+    /// The dimensions of an element of that rank; `None` if there is no such element.
+    pub fn dims_of_rank(&self, rank: usize) -> Option<&[Dim]> {
+        let missing = self.element.rank().checked_sub(rank)?;
+        (rank >= self.least_rank).then(|| &self.element.shape[missing..])
     }
 
     /// The symbol of an open dimension.
@@ -203,6 +212,7 @@ impl Type {
             Type::Tensor(t) => Type::tensor(t.dtype, t.shape.iter().map(map).collect::<Shape>()),
             Type::Sequence(s) => Type::Sequence(SequenceType {
                 element: TensorType::new(s.element.dtype, s.element.shape.iter().map(map).collect::<Shape>()),
+                least_rank: s.least_rank,
                 open: s.open.iter().map(map).collect(),
                 max_len: map(&s.max_len),
             }),
@@ -248,6 +258,9 @@ impl fmt::Display for SequenceType {
         write!(f, "seq<{}; {}", self.element, self.max_len)?;
         for (i, bound) in self.open.iter().enumerate() {
             write!(f, "; {} <= {bound}", SequenceType::open_symbol(i))?;
+        }
+        if self.least_rank < self.element.rank() {
+            write!(f, "; rank >= {}", self.least_rank)?;
         }
         f.write_str(">")
     }

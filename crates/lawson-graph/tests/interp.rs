@@ -205,7 +205,7 @@ fn sizes_of_zero_stand_beside_huge_ones() {
 
 fn ragged() -> SequenceType {
     let element = TensorType::new(DType::F32, [SequenceType::open_symbol(0)]);
-    SequenceType { element, open: vec![4.into()], max_len: 3.into() }
+    SequenceType { element, least_rank: 1, open: vec![4.into()], max_len: 3.into() }
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn sequences_are_built_indexed_and_taken_apart() {
         let seq = b.op1(Op::SeqMake(SeqMake { ty }), &[x[0]])?;
         let seq = b.op1(Op::SeqInsert, &[seq, x[1], x[2]])?;
         let zero = b.constant(HostTensor::scalar(0i64))?;
-        let first = b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")] }), &[seq, zero])?;
+        let first = b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")], missing: 0 }), &[seq, zero])?;
         let doubled = b.add(first, first)?;
         let shorter = b.op1(Op::SeqErase, &[seq, zero])?;
         Ok(vec![doubled, b.op1(Op::SeqLen, &[shorter])?, shorter])
@@ -230,10 +230,53 @@ fn sequences_are_built_indexed_and_taken_apart() {
 }
 
 #[test]
+fn elements_of_a_sequence_may_lack_first_dimensions() {
+    let ty = SequenceType { least_rank: 0, ..ragged() };
+    let g = graph(&[Type::Sequence(ty.clone()), vector(DType::F32, 2)], |b, x| {
+        let at = |b: &mut Builder<'_>, i: i64, missing: usize| {
+            let i = b.constant(HostTensor::scalar(i))?;
+            let defines = vec![b.facts().fresh(&Symbol::new("A"))];
+            b.op1(Op::SeqAt(SeqAt { defines, missing }), &[x[0], i])
+        };
+        let (scalar, row) = (at(b, 0, 1)?, at(b, 1, 0)?);
+        assert_eq!(b.shape(scalar)?.rank(), 0);
+        let more = b.op1(Op::SeqMake(SeqMake { ty: Type::Sequence(ty.clone()) }), &[x[1], scalar])?;
+        Ok(vec![scalar, row, more])
+    });
+    let row = |v: &[f32]| HostTensor::from_slice(&[v.len()], v).unwrap();
+    let mixed = Value::Sequence(vec![HostTensor::scalar(7f32), row(&[1.0, 2.0, 3.0])]);
+    let results = go(&g, &[mixed, f32s(&[8.0, 9.0])]);
+    assert_eq!(results[..2], [scalar(7f32), f32s(&[1.0, 2.0, 3.0])]);
+    assert_eq!(results[2], Value::Sequence(vec![row(&[8.0, 9.0]), HostTensor::scalar(7f32)]));
+    let rows = Value::Sequence(vec![row(&[1.0]), row(&[2.0])]);
+    let error = run(&g, &[rows, f32s(&[8.0, 9.0])], &Options::default()).unwrap_err();
+    assert_eq!(error.code(), Code::Runtime, "{error}");
+    let deep = Value::Sequence(vec![HostTensor::zeros(DType::F32, &[1, 1]).unwrap()]);
+    let error = run(&g, &[deep, f32s(&[8.0, 9.0])], &Options::default()).unwrap_err();
+    assert_eq!(error.code(), Code::InputType, "{error}");
+}
+
+#[test]
+fn elements_of_a_rank_that_the_sequence_does_not_have_are_refused() {
+    let mut b = Builder::new("g");
+    let x = b.input("x", Type::tensor(DType::F32, [2, 2])).unwrap();
+    let s = b.input("s", Type::Sequence(ragged())).unwrap();
+    let zero = b.constant(HostTensor::scalar(0i64)).unwrap();
+    let ty = Type::Sequence(SequenceType { least_rank: 0, ..ragged() });
+    let made = b.op1(Op::SeqMake(SeqMake { ty }), &[x]).unwrap_err();
+    assert_eq!(made.code(), Code::OperandRank, "{made}");
+    let taken =
+        b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")], missing: 1 }), &[s, zero]).unwrap_err();
+    assert!(taken.to_string().contains("lacks 1"), "{taken}");
+    let ty = Type::Sequence(SequenceType { least_rank: 2, ..ragged() });
+    assert!(b.op1(Op::SeqMake(SeqMake { ty }), &[]).is_err());
+}
+
+#[test]
 fn what_an_empty_sequence_or_optional_lacks_is_an_error_of_the_run() {
     let seq = Type::Sequence(ragged());
     let g = graph(&[seq.clone(), int()], |b, x| {
-        Ok(vec![b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")] }), &[x[0], x[1]])?])
+        Ok(vec![b.op1(Op::SeqAt(SeqAt { defines: vec![Symbol::new("A")], missing: 0 }), &[x[0], x[1]])?])
     });
     let error = run(&g, &[Value::Sequence(vec![]), scalar(0i64)], &Options::default()).unwrap_err();
     assert_eq!(error.code(), Code::Runtime);
@@ -425,7 +468,7 @@ fn composites_run_through_their_decomposition_also_in_loops() {
 fn an_error_names_the_node_that_made_it() {
     let seq = Type::Sequence(SequenceType::uniform(TensorType::scalar(DType::F32), 2));
     let g = graph(&[seq, int()], |b, x| {
-        let at = b.op1(Op::SeqAt(SeqAt { defines: vec![] }), &[x[0], x[1]])?;
+        let at = b.op1(Op::SeqAt(SeqAt { defines: vec![], missing: 0 }), &[x[0], x[1]])?;
         b.name(at, "taken")?;
         Ok(vec![at])
     });

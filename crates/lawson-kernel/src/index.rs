@@ -52,6 +52,16 @@ impl Atom {
         }
     }
 
+    /// Whether it is or depends on an integer in memory.
+    pub fn is_data(&self) -> bool {
+        match self {
+            Atom::Axis(_) => false,
+            Atom::Div(i, _) | Atom::Mod(i, _) => i.is_data(),
+            Atom::Min(m) | Atom::Max(m) => m.iter().any(Index::is_data),
+            Atom::At(_) => true,
+        }
+    }
+
     /// Whether it mentions an axis.
     pub fn mentions(&self, axis: AxisId) -> bool {
         let mut found = false;
@@ -286,6 +296,11 @@ impl Index {
     /// Calls `visit` with every axis, at all depths.
     pub fn visit_axes(&self, visit: &mut impl FnMut(AxisId)) {
         self.terms.iter().for_each(|(atom, _)| atom.visit_axes(visit));
+    }
+
+    /// Whether it depends on an integer in memory.
+    pub fn is_data(&self) -> bool {
+        self.terms.iter().any(|(atom, _)| atom.is_data())
     }
 
     /// Whether it mentions an axis.

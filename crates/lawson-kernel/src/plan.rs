@@ -29,11 +29,14 @@ pub use text::PlanText;
 
 use crate::borrow::all_in_place;
 use crate::buffer::{BufferId, Layout, Role};
+use crate::expr::Expr;
+use crate::index::Index;
 use crate::pack::Packing;
 use crate::partition::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Kernel;
 use lawson_graph::{Bindings, Code, DType, Dim, Error, Facts, HostTensor, Result};
+use std::collections::HashSet;
 
 /// A buffer of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -142,6 +145,18 @@ impl Kernel {
     pub fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
         let all = self.buffers.iter().enumerate();
         all.filter(|(_, b)| !matches!(b.role, Role::Scratch(_))).map(|(i, _)| BufferId(i as u32))
+    }
+
+    /// The buffers of which elements are loaded, all at places that are data.
+    fn looked_up(&self) -> HashSet<BufferId> {
+        let (mut found, mut otherwise) = (HashSet::new(), HashSet::new());
+        for expr in &self.exprs {
+            if let Expr::Load(load) = expr {
+                let at_data = load.index.iter().any(Index::is_data);
+                if at_data { &mut found } else { &mut otherwise }.insert(load.buffer);
+            }
+        }
+        &found - &otherwise
     }
 }
 
@@ -263,6 +278,26 @@ impl Plan {
             Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } | Action::Transfer => {}
         });
         count
+    }
+
+    /// Buffers that steps read only at places that are data, such as tables in which words are looked up: few of their elements
+    /// are read in a run, if they are many.
+    pub fn looked_up(&self) -> HashSet<Slot> {
+        let (mut found, mut otherwise) = (HashSet::new(), HashSet::new());
+        self.visit(&mut |step, _| {
+            let kernel = match step.action {
+                Action::Launch { kernel } | Action::Call { kernel } => Some(&self.kernels[kernel]),
+                _ => None,
+            };
+            let looked_up = kernel.map(Kernel::looked_up).unwrap_or_default();
+            let arguments =
+                kernel.into_iter().flat_map(Kernel::arguments).map(Some).chain(std::iter::repeat(None));
+            for (region, argument) in step.buffers.iter().zip(arguments) {
+                let only = argument.is_some_and(|b| looked_up.contains(&b));
+                if only { &mut found } else { &mut otherwise }.insert(region.slot);
+            }
+        });
+        &found - &otherwise
     }
 
     /// Takes the elements of the constants out of the plan, which need not keep them once they are laid out: which

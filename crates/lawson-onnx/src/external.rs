@@ -3,24 +3,46 @@
 //! In: the model's folder and the entries of a tensor, which are not trusted. Only files below the folder are read, each
 //! once; tensors share its bytes.
 
+use crate::map::FileBytes;
 use crate::proto::StringStringEntryProto;
 use bytes::Bytes;
 use lawson_graph::file::{below, io_error};
 use lawson_graph::{Code, Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The files that tensors of a model lie in.
 #[derive(Debug, Default)]
 pub(crate) struct External {
     folder: Option<PathBuf>,
-    read: HashMap<PathBuf, Bytes>,
+    read: HashMap<PathBuf, FileBytes>,
+    /// The file of the model itself.
+    model: Option<Arc<FileBytes>>,
+    /// Maps of single tensors, by where their bytes begin and how many they are, so that a tensor that is read twice has one.
+    apart: HashMap<(usize, usize), Bytes>,
 }
 
 impl External {
     /// External data in a folder; without one, a model that has external data is refused.
     pub(crate) fn new(folder: Option<&Path>) -> External {
-        External { folder: folder.map(Path::to_path_buf), read: HashMap::new() }
+        External { folder: folder.map(Path::to_path_buf), ..External::default() }
+    }
+
+    /// The same for a model that lies in a file.
+    pub(crate) fn of_file(self, model: Option<Arc<FileBytes>>) -> External {
+        External { model, ..self }
+    }
+
+    /// Bytes of one of the files as a map of their own, if they are many.
+    pub(crate) fn apart(&mut self, bytes: &Bytes) -> Option<Bytes> {
+        let key = (bytes.as_ptr().addr(), bytes.len());
+        if let Some(own) = self.apart.get(&key) {
+            return Some(own.clone());
+        }
+        let own = self.read.values().chain(self.model.as_deref()).find_map(|file| file.apart(bytes))?;
+        self.apart.insert(key, own.clone());
+        Some(own)
     }
 
     /// The bytes that a tensor's entries name: `length` of them where the entries do not say.
@@ -53,14 +75,15 @@ impl External {
         };
         let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?.or(length).unwrap_or(0));
         let path = below(folder, location)?;
-        let bytes = match self.read.get(&path) {
-            Some(bytes) => bytes,
+        let file = match self.read.get(&path) {
+            Some(file) => file,
             None => {
-                let bytes =
-                    crate::map::file(&path).map_err(|e| io_error("read the external data", &path, &e))?;
-                self.read.entry(path).or_insert(bytes)
+                let file =
+                    FileBytes::open(&path).map_err(|e| io_error("read the external data", &path, &e))?;
+                self.read.entry(path).or_insert(file)
             }
         };
+        let bytes = file.bytes();
         match offset.checked_add(length).filter(|end| *end <= bytes.len()) {
             Some(end) => Ok(bytes.slice(offset..end)),
             None => Err(Error::new(

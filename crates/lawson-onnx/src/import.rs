@@ -7,8 +7,10 @@
 use crate::decode::{Opsets, canonical_domain};
 use crate::external::External;
 use crate::item::Item;
+use crate::map::FileBytes;
 use crate::node::NodeCx;
 use crate::op::lookup;
+use crate::order::in_order;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
 use crate::scope::Scope;
 use crate::special::Special;
@@ -19,6 +21,7 @@ use crate::{ImportOptions, dims, fold, function, open, same, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// The most nodes that an import goes through, iterations that are written out and inlined functions included: so many for each
 /// node of the file, so that a small file cannot ask for much; some more are granted to any model, and no model gets more than the last.
@@ -103,18 +106,19 @@ impl Model<'_> {
     }
 }
 
-/// The graph of a model, for runs of the kind that `special` describes.
+/// The graph of a model, for runs of the kind that `special` describes. Its large constants are maps of the file.
 pub(crate) fn import(
     proto: &ModelProto,
     opsets: &Opsets,
     options: &ImportOptions,
     special: &Special<'_>,
+    file: Option<&Arc<FileBytes>>,
 ) -> Result<Graph> {
     let Some(graph) = &proto.graph else { return Err(Error::new(Code::OnnxModel, "the model has no graph")) };
     let functions = Functions::new(&proto.functions)?;
     survey::check(graph, opsets, &functions)?;
     let mut shared = Shared {
-        external: RefCell::new(External::new(options.folder.as_deref())),
+        external: RefCell::new(External::new(options.folder.as_deref()).of_file(file.cloned())),
         nodes_left: Cell::new(
             survey::nodes_of(proto).saturating_mul(NODES_FOR_EACH).clamp(NODES_FOR_ANY, MAX_NODES),
         ),
@@ -143,7 +147,8 @@ pub(crate) fn import(
             continue;
         }
         let ty = names.input_type(&mut b, info, special)?;
-        if ty.as_tensor().is_some_and(open::decides) {
+        // What depends on an input that is known, and is not known all the same, only a run tells.
+        if ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
             shared.deciding.insert(name.to_string());
         }
         let value = b.input(name, ty)?;
@@ -183,7 +188,7 @@ pub(crate) fn nodes(
             model.tensor(tensor).map_err(|e| e.at(Place::Field(format!("graph.initializer[{i}]"))))?;
         scope.define(tensor.name.as_deref().unwrap_or_default(), Item::Constant(constant))?;
     }
-    for node in &graph.node {
+    for node in in_order(graph) {
         self::node(model, b, scope, node, depth).map_err(|e| {
             used_too_early(scope, graph, node).unwrap_or(e).at(place(graph.name.as_deref(), node))
         })?;
@@ -203,7 +208,7 @@ fn used_too_early(scope: &Scope<'_>, graph: &GraphProto, node: &NodeProto) -> Op
     let later = graph.node.iter().find(|n| n.output.contains(name))?;
     let message = format!("`{name}` is used before node `{}` defines it", node_name(later));
     Some(Error::new(Code::OnnxModel, message).help(
-        "the nodes are out of order, which a topological sort mends, or need each other in a circle, which nothing computes",
+        "nodes need each other in a circle, which nothing computes; look for a name that stands for two things",
     ))
 }
 

@@ -176,34 +176,32 @@ fn not_a_tensor(what: &str) -> Error {
 }
 
 impl List {
-    /// A value of the graph. Elements may differ in sizes, not in the number of dimensions.
+    /// A value of the graph. Elements may differ in sizes and in the number of dimensions.
     fn build(&self, b: &mut Builder<'static>) -> Result<ValueId> {
         let values = self.items.iter().map(|item| item.build(b)).collect::<Result<Vec<_>>>()?;
         let shapes = values.iter().map(|v| b.shape(*v)).collect::<Result<Vec<_>>>()?;
-        let ty = Type::Sequence(sequence_type(b, self.dtype, &shapes)?);
+        let ty = Type::Sequence(sequence_type(b, self.dtype, &shapes));
         b.op1(Op::SeqMake(SeqMake { ty }), &values)
     }
 }
 
-/// The type of a sequence of elements of those shapes: a dimension in which they differ is open.
-pub(crate) fn sequence_type(b: &Builder<'_>, dtype: DType, shapes: &[Shape]) -> Result<SequenceType> {
-    let first = shapes.first().cloned().unwrap_or_default();
-    if shapes.iter().any(|s| s.rank() != first.rank()) {
-        return Err(Error::new(
-            Code::OnnxUnsupported,
-            "a sequence of tensors that differ in the number of dimensions",
-        ));
-    }
-    let (mut dims, mut open) = (Vec::with_capacity(first.rank()), Vec::new());
-    for (axis, dim) in first.iter().enumerate() {
-        if shapes.iter().all(|s| b.facts().equal(&s[axis], dim)) {
-            dims.push(dim.clone());
+/// The type of a sequence of elements of those shapes: a dimension in which they differ is open, and those of fewer
+/// dimensions have the last ones.
+pub(crate) fn sequence_type(b: &Builder<'_>, dtype: DType, shapes: &[Shape]) -> SequenceType {
+    let rank = shapes.iter().map(Shape::rank).max().unwrap_or(0);
+    let least_rank = shapes.iter().map(Shape::rank).min().unwrap_or(0);
+    let (mut dims, mut open) = (Vec::with_capacity(rank), Vec::new());
+    for from_end in (1..=rank).rev() {
+        let sizes: Vec<&Dim> =
+            shapes.iter().filter_map(|s| s.rank().checked_sub(from_end).map(|axis| &s[axis])).collect();
+        if sizes.iter().all(|size| b.facts().equal(size, sizes[0])) {
+            dims.push(sizes[0].clone());
             continue;
         }
         dims.push(Dim::from(SequenceType::open_symbol(open.len())));
-        let greatest = shapes[1..].iter().fold(dim.clone(), |m, s| m.max(&s[axis]));
+        let greatest = sizes[1..].iter().fold(sizes[0].clone(), |m, size| m.max(size));
         open.push(b.facts().simplify(&greatest));
     }
     let element = TensorType::new(dtype, Shape::from(dims));
-    Ok(SequenceType { element, open, max_len: Dim::from(shapes.len()) })
+    SequenceType { element, least_rank, open, max_len: Dim::from(shapes.len()) }
 }

@@ -32,6 +32,7 @@ mod map;
 mod node;
 mod op;
 mod open;
+mod order;
 pub mod proto;
 mod same;
 mod scope;
@@ -48,10 +49,12 @@ pub use value::{Kind, value_from_bytes};
 use bytes::Bytes;
 use lawson_graph::file::{io_error, place};
 use lawson_graph::{Code, Error, Graph, HostTensor, Result, Value};
+use map::FileBytes;
 use prost::Message;
 use special::Special;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a model is imported.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +72,7 @@ pub struct Model {
     opsets: decode::Opsets,
     folder: Option<PathBuf>,
     file: Option<PathBuf>,
+    mapped: Option<Arc<FileBytes>>,
 }
 
 /// An input or an output as a model declares it.
@@ -95,8 +99,9 @@ impl Model {
         let failed = |e: std::io::Error| io_error("read the model", path, &e);
         let size = std::fs::metadata(path).map_err(failed)?.len();
         decode::check_size(size).map_err(|e| e.at(place(path)))?;
-        let bytes = map::file(path).map_err(failed)?;
-        let mut model = Model::from_bytes(bytes).map_err(|e| e.at(place(path)))?;
+        let file = FileBytes::open(path).map_err(failed)?;
+        let mut model = Model::from_bytes(file.bytes().clone()).map_err(|e| e.at(place(path)))?;
+        model.mapped = Some(Arc::new(file));
         model.folder = Some(path.parent().map(Path::to_path_buf).unwrap_or_default());
         model.file = Some(path.to_path_buf());
         Ok(model)
@@ -105,7 +110,7 @@ impl Model {
     /// Reads a model from memory. Constants of its graphs share `bytes`.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Model> {
         let (proto, opsets) = decode::model(bytes.into())?;
-        Ok(Model { proto, opsets, folder: None, file: None })
+        Ok(Model { proto, opsets, folder: None, file: None, mapped: None })
     }
 
     /// The inputs, without those that are constants.
@@ -129,10 +134,7 @@ impl Model {
 
     /// The graph of the model, for all inputs.
     pub fn import(&self, options: &ImportOptions) -> Result<Graph> {
-        self.located(
-            |options| import::import(&self.proto, &self.opsets, options, &Special::default()),
-            options,
-        )
+        self.located(|options| self.import_as(options, &Special::default()), options)
     }
 
     /// The graph of the model for these inputs, by name, and for all others that are the same where it matters: where shapes
@@ -142,10 +144,13 @@ impl Model {
         inputs: &BTreeMap<String, Value>,
         options: &ImportOptions,
     ) -> Result<Specialised> {
-        let import = |options: &ImportOptions| {
-            special::import_for(inputs, |special| import::import(&self.proto, &self.opsets, options, special))
-        };
+        let import =
+            |options: &ImportOptions| special::import_for(inputs, |special| self.import_as(options, special));
         self.located(import, options).map(|(graph, known)| Specialised { graph, known })
+    }
+
+    fn import_as(&self, options: &ImportOptions, special: &Special<'_>) -> Result<Graph> {
+        import::import(&self.proto, &self.opsets, options, special, self.mapped.as_ref())
     }
 
     fn located<T>(

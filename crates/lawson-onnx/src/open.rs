@@ -17,7 +17,7 @@ use std::collections::HashSet;
 const MAX_SIZES: i64 = 64;
 
 /// What a size that only a run knows can be at most. What is larger fits into no memory, and ends a run with that error.
-const MAX_SIZE: i64 = i32::MAX as i64;
+pub(crate) const MAX_SIZE: i64 = i32::MAX as i64;
 
 /// An element of an operand.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(crate) enum Element {
 }
 
 /// Where an element of a value comes from.
-fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
+pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
     loop {
         let Some(node) = b.defining(value) else { return Element::Computed(value, at) };
         let index = usize::try_from(at).unwrap_or(usize::MAX);
@@ -89,7 +89,7 @@ impl NodeCx<'_, '_> {
     }
 
     /// Whether the elements of a small input of the model decide on a value.
-    fn asks(&mut self, value: ValueId) -> bool {
+    pub(crate) fn asks(&mut self, value: ValueId) -> bool {
         let deciding = &self.model.shared.deciding;
         let (mut open, mut seen) = (vec![value], HashSet::new());
         while let Some(v) = open.pop() {
@@ -114,7 +114,8 @@ impl NodeCx<'_, '_> {
         elements.into_iter().map(|e| self.size(e)).collect()
     }
 
-    fn size(&mut self, element: Element) -> Result<Dim> {
+    /// An element as a size; one that is computed becomes a symbol.
+    pub(crate) fn size(&mut self, element: Element) -> Result<Dim> {
         let (value, at) = match element {
             Element::Known(dim) => return Ok(dim),
             Element::Computed(value, at) => (value, at),

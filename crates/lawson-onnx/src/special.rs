@@ -37,6 +37,11 @@ impl<'v> Special<'v> {
         self.value(name)?.as_tensor().filter(|_| self.sizes).map(HostTensor::sizes)
     }
 
+    /// Whether the elements of an input are taken for known.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.known.contains(name)
+    }
+
     /// Takes note of inputs that the import could not do without.
     pub(crate) fn needs(&self, names: BTreeSet<String>) {
         self.needs.replace(names);
@@ -86,7 +91,8 @@ fn sequence(b: &mut Builder<'static>, name: &str, value: ValueId, elements: &[Ho
         let fresh = |k: usize| b.facts().fresh(&Symbol::new(format!("{name}.{i}.{k}")));
         let defines: Vec<Symbol> = (0..open.len()).map(fresh).collect();
         let at = b.constant(HostTensor::scalar(i as i64))?;
-        let mut item = b.op1(Op::SeqAt(SeqAt { defines }), &[value, at])?;
+        let missing = element.rank() - given.sizes().len().min(element.rank());
+        let mut item = b.op1(Op::SeqAt(SeqAt { defines, missing }), &[value, at])?;
         if !open.is_empty() {
             for (dim, size) in b.shape(item)?.iter().zip(given.sizes()) {
                 b.fact(dim.clone(), Relation::Eq, *size)?;

@@ -74,8 +74,11 @@ fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
         (_, Some(raw)) if !raw.is_empty() => raw.clone(),
         _ => typed(proto, dtype)?,
     };
-    HostTensor::from_bytes(dtype, &sizes, bytes)
-        .map_err(|e| Error::new(Code::OnnxModel, e.message()).help("the file may be cut off or damaged"))
+    let tensor = match external.apart(&bytes) {
+        Some(own) => HostTensor::from_bytes(dtype, &sizes, own).map(HostTensor::mapped),
+        None => HostTensor::from_bytes(dtype, &sizes, bytes),
+    };
+    tensor.map_err(|e| Error::new(Code::OnnxModel, e.message()).help("the file may be cut off or damaged"))
 }
 
 /// How many times as many elements a sparse tensor may have as it lists; a small one may have any number.

@@ -126,7 +126,7 @@ impl Names {
                 };
                 let shapes: Vec<Shape> = elements.iter().map(|t| Shape::from(t.sizes())).collect();
                 let dtype = dtype(element.elem_type.unwrap_or(0))?;
-                sequence_type(b, dtype, &shapes).map(Type::Sequence)
+                Ok(Type::Sequence(sequence_type(b, dtype, &shapes)))
             }
             (TypeValue::Sequence(_), _) => unsupported("a sequence, and it is not said of which length"),
             (TypeValue::Optional(t), Some(Value::Optional(content))) => {

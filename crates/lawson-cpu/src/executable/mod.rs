@@ -141,7 +141,8 @@ impl Unpacked {
     /// them only once drops the graph before.
     pub fn pack(self, team: &Team) -> Result<Executable> {
         let Unpacked { mut plan, code, kernels, scratch_bytes, inputs, outputs } = self;
-        let constants = Constants::new(plan.take_constants()?, team)?;
+        let looked_up = plan.looked_up();
+        let constants = Constants::new(plan.take_constants()?, &looked_up, team)?;
         Ok(Executable { plan, code, kernels, constants, scratch_bytes, inputs, outputs })
     }
 }

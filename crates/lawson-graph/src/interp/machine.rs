@@ -280,10 +280,10 @@ impl<'a, M: Mode> Machine<'a, M> {
 
     /// Whether a tensor can be an element of a sequence: open dimensions are bounded, all others equal.
     pub(super) fn is_element(&self, x: &Array<M>, s: &SequenceType) -> Result<bool> {
-        if x.dtype != s.element.dtype || x.sizes.len() != s.element.rank() {
+        let Some(dims) = s.dims_of_rank(x.sizes.len()).filter(|_| x.dtype == s.element.dtype) else {
             return Ok(false);
-        }
-        for (size, dim) in x.sizes.iter().zip(s.element.shape.iter()) {
+        };
+        for (size, dim) in x.sizes.iter().zip(dims) {
             let open = (0..s.open.len()).find(|i| dim.as_symbol() == Some(&SequenceType::open_symbol(*i)));
             let fits = match open {
                 Some(i) => *size as i128 <= i128::from(self.bindings.eval(&s.open[i])?),

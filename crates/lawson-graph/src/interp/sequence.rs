@@ -35,7 +35,14 @@ pub(super) fn at<M: Mode>(
     };
     let (at, exact) = place(tensor(operands, 1)?, last)?;
     let element = &elements[at];
-    for (size, dim) in element.sizes.iter().zip(ty.element.shape.iter()) {
+    let expected = ty.element.rank() - op.missing.min(ty.element.rank());
+    if element.sizes.len() != expected {
+        let message =
+            format!("element {at} of a sequence has {} dimensions, not {expected}", element.sizes.len());
+        return Err(Error::new(Code::Runtime, message)
+            .help("give each element of another rank a `seq_at` of its own"));
+    }
+    for (size, dim) in element.sizes.iter().zip(&ty.element.shape[op.missing..]) {
         for (i, symbol) in op.defines.iter().enumerate() {
             if dim.as_symbol() == Some(&SequenceType::open_symbol(i)) {
                 machine.bindings.define(symbol.clone(), *size as i64, format!("element {at} of a sequence"));

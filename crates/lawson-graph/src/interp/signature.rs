@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::error::{Code, Error, Place, Result, Side};
 use crate::graph::Graph;
 use crate::tensor::{HostTensor, Value};
-use crate::types::{SequenceType, TensorType, Type};
+use crate::types::{SequenceType, Shape, TensorType, Type};
 
 /// A declared dimension, the size that came, and where.
 pub(super) type Entry = (Dim, i64, String);
@@ -70,7 +70,10 @@ pub(super) fn collect(ty: &Type, value: &Value, place: &str, entries: &mut Vec<E
         (Type::Sequence(s), Value::Sequence(v)) => {
             for (i, x) in v.iter().enumerate() {
                 let is_open = |d: &Dim| open_index(s, d).is_some();
-                collect_tensor(&s.element, x, &format!("element {i} of {place}"), entries, is_open)?;
+                // An element of a rank that none has is refused for the type of most dimensions.
+                let dims = s.dims_of_rank(x.sizes().len()).unwrap_or(&s.element.shape);
+                let element = TensorType::new(s.element.dtype, Shape::from(dims));
+                collect_tensor(&element, x, &format!("element {i} of {place}"), entries, is_open)?;
             }
             Ok(())
         }
@@ -120,7 +123,8 @@ pub(super) fn check_sequences(ty: &Type, value: &Value, place: &str, bindings: &
                 return Err(Error::new(Code::InputType, message));
             }
             for (i, x) in v.iter().enumerate() {
-                for (axis, (dim, size)) in s.element.shape.iter().zip(x.sizes()).enumerate() {
+                let dims = s.dims_of_rank(x.sizes().len()).unwrap_or_default();
+                for (axis, (dim, size)) in dims.iter().zip(x.sizes()).enumerate() {
                     let Some(open) = open_index(s, dim) else { continue };
                     let bound = bindings.eval(&s.open[open])?;
                     if *size as i128 > i128::from(bound) {

@@ -58,6 +58,7 @@ pub fn same_type(facts: &Facts, a: &Type, b: &Type) -> bool {
         (Type::Sequence(x), Type::Sequence(y)) => {
             x.element.dtype == y.element.dtype
                 && same_dims(&x.element.shape, &y.element.shape)
+                && x.least_rank == y.least_rank
                 && same_dims(&x.open, &y.open)
                 && facts.equal(&x.max_len, &y.max_len)
         }

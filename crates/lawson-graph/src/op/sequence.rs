@@ -20,6 +20,8 @@ attributes! {
     pub struct SeqAt {
         /// A new symbol for each open dimension of the sequence's element type.
         pub defines: Vec<Symbol> = Vec::new(),
+        /// How many of the first dimensions of the element type the element lacks. That it does is checked in the run.
+        pub missing: usize = 0,
     }
 }
 
@@ -33,13 +35,17 @@ attributes! {
 
 /// Checks that a tensor can be an element of the sequence.
 fn check_element(cx: Infer<'_>, operand: usize, sequence: &SequenceType) -> Result<()> {
-    let t = cx.ranked(operand, Accept::ANY, sequence.element.rank())?;
+    let t = cx.tensor(operand, Accept::ANY)?;
+    let Some(dims) = sequence.dims_of_rank(t.rank()) else {
+        let message = format!("elements of {sequence} do not have {} dimensions", t.rank());
+        return Err(cx.error(Code::OperandRank, operand, message));
+    };
     let refuse = |what: String| Err(cx.error(Code::DimMismatch, operand, what));
     if t.dtype != sequence.element.dtype {
         let message = format!("the sequence holds {}, not {}", sequence.element.dtype, t.dtype);
         return Err(cx.error(Code::OperandDType, operand, message));
     }
-    for (axis, (have, want)) in t.shape.iter().zip(sequence.element.shape.iter()).enumerate() {
+    for (axis, (have, want)) in t.shape.iter().zip(dims).enumerate() {
         match open_index(want) {
             Some(i) => {
                 let bound = sequence.open.get(i).cloned().unwrap_or(Dim::ZERO);
@@ -64,6 +70,10 @@ fn open_index(dim: &Dim) -> Option<usize> {
 
 fn check_sequence_type(cx: Infer<'_>, s: &SequenceType) -> Result<()> {
     cx.check_nonnegative("ty", &s.max_len)?;
+    if s.least_rank > s.element.rank() {
+        let message = format!("elements cannot have more dimensions than {}", s.element);
+        return Err(cx.attr_error("ty", message));
+    }
     let mut bad = None;
     for d in s.element.shape.iter() {
         match open_index(d) {
@@ -104,9 +114,12 @@ impl SeqAt {
         let s = cx.sequence(0)?;
         index_operand(cx, 1)?;
         cx.check_len("defines", self.defines.len(), s.open.len())?;
-        let shape: Shape = s
-            .element
-            .shape
+        let rank = s.element.rank().checked_sub(self.missing);
+        let Some(dims) = rank.and_then(|rank| s.dims_of_rank(rank)) else {
+            let message = format!("no element of {s} lacks {} dimensions", self.missing);
+            return Err(cx.attr_error("missing", message));
+        };
+        let shape: Shape = dims
             .iter()
             .map(|d| match open_index(d) {
                 Some(i) => self.defines.get(i).map_or_else(Dim::overflow, |s| Dim::from(s.clone())),

@@ -579,7 +579,7 @@ impl Grow {
         let zero = self.b.scalar(DType::I64, 0.0).ok()?;
         let more = self.b.op1(Op::SeqInsert, &[made, x, zero]).ok()?;
         let less = self.b.op1(Op::SeqErase, &[more, zero]).ok()?;
-        let element = self.b.op1(Op::SeqAt(SeqAt { defines: Vec::new() }), &[less, zero]).ok()?;
+        let element = self.b.op1(Op::SeqAt(SeqAt { defines: Vec::new(), missing: 0 }), &[less, zero]).ok()?;
         let length = self.b.op1(Op::SeqLen, &[less]).ok()?;
         Some(vec![element, length])
     }

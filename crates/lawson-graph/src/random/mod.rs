@@ -210,7 +210,9 @@ fn random_value(rng: &mut Rng, ty: &Type, bindings: &Bindings, elements: Element
                     let size = rng.between(0, bindings.eval(bound)?.min(5));
                     inner.define(crate::types::SequenceType::open_symbol(i), size, "an open dimension");
                 }
-                let sizes = inner.eval_shape(&s.element.shape)?;
+                let mut sizes = inner.eval_shape(&s.element.shape)?;
+                let most_missing = s.element.rank().saturating_sub(s.least_rank);
+                sizes.drain(..rng.between(0, most_missing as i64) as usize);
                 items.push(random_tensor(rng, s.element.dtype, &sizes, elements)?);
             }
             Value::Sequence(items)

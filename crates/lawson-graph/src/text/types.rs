@@ -26,7 +26,7 @@ impl<'a> Cursor<'a> {
         parse_dim_tokens(self)
     }
 
-    /// A type: `f32[N, 3]`, `seq<f32[?0]; 8; ?0 <= N>`, `opt<i64[]>`.
+    /// A type: `f32[N, 3]`, `seq<f32[?0]; 8; ?0 <= N>`, `seq<f32[?0, 3]; 8; ?0 <= N; rank >= 1>`, `opt<i64[]>`.
     pub(super) fn ty(&mut self) -> Result<Type> {
         self.nested_type(0)
     }
@@ -54,8 +54,12 @@ impl<'a> Cursor<'a> {
         let element = self.tensor_type()?;
         self.expect(";")?;
         let max_len = self.dim()?;
-        let mut open = Vec::new();
+        let (mut open, mut least_rank) = (Vec::new(), element.rank());
         while self.eat(";") {
+            if self.eat_word("rank") {
+                least_rank = self.least_rank(&element)?;
+                break;
+            }
             let symbol = SequenceType::open_symbol(open.len());
             let (name, span) = self.word("an open dimension, such as `?0`")?;
             if name != symbol.name() {
@@ -66,7 +70,17 @@ impl<'a> Cursor<'a> {
             open.push(self.dim()?);
         }
         self.expect(">")?;
-        Ok(SequenceType { element, open, max_len })
+        Ok(SequenceType { element, least_rank, open, max_len })
+    }
+
+    /// The least rank of a sequence's elements: `>= 1`.
+    fn least_rank(&mut self, element: &TensorType) -> Result<usize> {
+        self.expect(">=")?;
+        let least = self.dim()?;
+        let rank = least.as_const().and_then(|n| usize::try_from(n).ok());
+        rank.filter(|n| *n <= element.rank()).ok_or_else(|| {
+            self.error(format!("expected a number from 0 to {}, the rank of {element}", element.rank()))
+        })
     }
 
     fn tensor_type(&mut self) -> Result<TensorType> {

@@ -195,15 +195,17 @@ graph @loops(%n: i64[], %x: f32[N, 3], %c: bool[]) -> (r: f32[N, 3], s: f32[3], 
 graph @lists(%a: f32[2, 3], %b: f32[N, 3], %s: seq<f32[?0, 3]; 5; ?0 <= 8>, %o: opt<f32[N]>, %os: opt<seq<i64[]; N>>)
   -> (y: seq<f32[?0, ?1]; 4; ?0 <= N + 2; ?1 <= 3>, e: f32[K, 3], g: f32[N], h: bool[])
 {
+  %g = opt_get %o
   %l = seq_make %a, %b {ty = seq<f32[?0, ?1]; 4; ?0 <= N + 2; ?1 <= 3>}
   %n = seq_len %l
   %e = seq_at %s, %n {defines = [K]}
+  %few = seq_make %e, %g {ty = seq<f32[?0, ?1]; 2; ?0 <= 8; ?1 <= N + 3; rank >= 1>}
+  %row = seq_at %few, %n {defines = [A, B], missing = 1}
   %m = seq_insert %l, %a, %n
   %y = seq_erase %m, %n
   %some = opt_some %a
   %none = opt_none {ty = seq<i64[]; 3>}
   %h = opt_has %os
-  %g = opt_get %o
   return %y, %e, %g, %h
 }"#,
     // Composites that the text defines, calling one another, with facts.

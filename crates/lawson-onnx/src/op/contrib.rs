@@ -1,6 +1,7 @@
 //! Operators of `com.microsoft` that exporters, optimisers and quantisers write: fused products, activations and norms, and
 //! products with weights of few bits. Attention is in `contrib_attention.rs`, quantised elementwise operators in `contrib_quant.rs`.
 
+use super::contrib_quant::dequantised;
 use super::{conv, linear, one};
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -172,15 +173,39 @@ pub(super) fn skip_simplified_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<
 
 /// Rows of tables for words, positions and segments, added and normalised.
 pub(super) fn embed_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    cx.ignore("mask_index_type");
+    let tables = [cx.value(2)?, cx.value(3)?, cx.value(5)?, cx.value(6)?];
+    let (segments, mask, places) = (cx.optional(4)?, cx.optional(7)?, cx.optional(8)?);
+    embedded(cx, tables, segments, mask, places)
+}
+
+/// The same with tables of integers, each with a scale and a zero point.
+pub(super) fn quantised_embed_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let float = |cx: &mut NodeCx<'_, '_>, table: usize, k: usize| -> Result<ValueId> {
+        let (x, scale, zero) = (cx.value(table)?, cx.value(8 + k)?, cx.optional(13 + k)?);
+        dequantised(cx, x, scale, zero)
+    };
+    let segments = if cx.has(4) { Some(float(cx, 4, 2)?) } else { None };
+    let tables = [float(cx, 2, 0)?, float(cx, 3, 1)?, float(cx, 5, 3)?, float(cx, 6, 4)?];
+    let mask = cx.optional(7)?;
+    embedded(cx, tables, segments, mask, None)
+}
+
+fn embedded(
+    cx: &mut NodeCx<'_, '_>,
+    [words, positions, gamma, beta]: [ValueId; 4],
+    segments: Option<ValueId>,
+    mask: Option<ValueId>,
+    places: Option<ValueId>,
+) -> Result<Vec<Item>> {
     let epsilon = cx.float("epsilon", f64::from(1e-12f32))?;
-    let mask_kind = cx.int("mask_index_type")?.unwrap_or(0);
-    let (ids, words, positions) = (cx.value(0)?, cx.value(2)?, cx.value(3)?);
+    let ids = cx.value(0)?;
     let shape = cx.b.shape(ids)?;
     let [_, length] = &shape[..] else {
         return Err(cx.wrong(format!("`EmbedLayerNormalization` of {shape}")));
     };
     let mut sum = cx.b.take(words, ids, 0)?;
-    let places = match cx.optional(8)? {
+    let places = match places {
         Some(at) => cx.b.take(positions, at, 0)?,
         None => {
             let at = cx.b.iota(DType::I64, [length.clone()], 0)?;
@@ -188,18 +213,17 @@ pub(super) fn embed_layer_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         }
     };
     sum = cx.b.add(sum, places)?;
-    if let (Some(segments), Some(table)) = (cx.optional(1)?, cx.optional(4)?) {
-        let rows = cx.b.take(table, segments, 0)?;
+    if let (Some(at), Some(table)) = (cx.optional(1)?, segments) {
+        let rows = cx.b.take(table, at, 0)?;
         sum = cx.b.add(sum, rows)?;
     }
-    let (gamma, beta) = (cx.value(5)?, cx.value(6)?);
     let y = cx.b.composite(LayerNorm { axis: 2, epsilon }, &[sum, gamma, beta])?;
-    let lengths = match cx.optional(7)? {
-        Some(mask) if mask_kind == 1 => {
+    let lengths = match mask {
+        Some(mask) => {
             let mask = cx.b.cast(mask, DType::I32)?;
             cx.b.reduce(lawson_graph::op::Monoid::Sum, mask, &[1], lawson_graph::Keep::No)?
         }
-        _ => {
+        None => {
             let zero = cx.b.scalar(DType::I32, 0.0)?;
             cx.b.broadcast_to(zero, [shape[0].clone()])?
         }

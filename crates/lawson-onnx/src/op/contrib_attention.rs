@@ -2,6 +2,7 @@
 //! in a cache; heads of keys that several heads of queries share, with rotary embeddings.
 
 use super::attention::{join_heads, repeat_heads, split_heads};
+use super::contrib_quant::dequantised;
 use super::rotary;
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -122,9 +123,39 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return Err(cx.unsupported("`Attention` of com.microsoft with rotary embeddings or a shared cache"));
     }
     cx.ignore("rotary_embedding_dim");
-    let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
     let (x, w) = (cx.value(0)?, cx.value(1)?);
-    let operands: Vec<ValueId> = [x, w].into_iter().chain(cx.optional(2)?).collect();
+    let (bias, mask, past, added) = (cx.optional(2)?, cx.optional(3)?, cx.optional(4)?, cx.optional(5)?);
+    whole_attention(cx, Whole { x, w, bias, mask, past, added })
+}
+
+/// The same for integers with scales: operands and weights are made floats first.
+pub(super) fn quantised_attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    if cx.flag("do_rotary", false)? || cx.flag("past_present_share_buffer", false)? {
+        return Err(cx.unsupported("`QAttention` with rotary embeddings or a shared cache"));
+    }
+    cx.ignore("rotary_embedding_dim");
+    let (x, w, scales) = (cx.value(0)?, cx.value(1)?, [cx.value(3)?, cx.value(4)?]);
+    let zeros = [cx.optional(6)?, cx.optional(7)?];
+    let x = dequantised(cx, x, scales[0], zeros[0])?;
+    let w = dequantised(cx, w, scales[1], zeros[1])?;
+    let (bias, mask, past) = (cx.optional(2)?, cx.optional(5)?, cx.optional(8)?);
+    whole_attention(cx, Whole { x, w, bias, mask, past, added: None })
+}
+
+/// What an attention with one product works on.
+struct Whole {
+    x: ValueId,
+    w: ValueId,
+    bias: Option<ValueId>,
+    mask: Option<ValueId>,
+    past: Option<ValueId>,
+    added: Option<ValueId>,
+}
+
+fn whole_attention(cx: &mut NodeCx<'_, '_>, whole: Whole) -> Result<Vec<Item>> {
+    let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
+    let Whole { x, w, bias, mask, past, added } = whole;
+    let operands: Vec<ValueId> = [x, w].into_iter().chain(bias).collect();
     let all = cx.b.composite(Linear { layout: WeightLayout::InOut }, &operands)?;
     let sizes = match cx.ints("qkv_hidden_sizes")? {
         Some([q, k, v]) if [q, k, v].iter().all(|n| (0..=1 << 31).contains(*n)) => [*q, *k, *v],
@@ -140,7 +171,7 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     let (q, mut k, mut v) = (parts[0], parts[1], parts[2]);
     let mut before = Dim::ZERO;
-    if let Some(past) = cx.optional(4)? {
+    if let Some(past) = past {
         // [2, batch, heads, length, size]
         let shape = cx.b.shape(past)?;
         if shape.rank() != 5 {
@@ -155,12 +186,8 @@ pub(super) fn attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         }
     }
     let (queries, keys) = (cx.b.shape(q)?[2].clone(), cx.b.shape(k)?[2].clone());
-    let mut masks = Masks {
-        added: cx.optional(5)?,
-        hidden: cx.float("mask_filter_value", -10_000.0)?,
-        ..Masks::default()
-    };
-    if let Some(mask) = cx.optional(3)? {
+    let mut masks = Masks { added, hidden: cx.float("mask_filter_value", -10_000.0)?, ..Masks::default() };
+    if let Some(mask) = mask {
         masks.seen.push(key_mask(cx, mask, &keys)?);
     }
     if cx.flag("unidirectional", false)? {

@@ -1,9 +1,28 @@
 //! Quantised operators of `com.microsoft`: operands are made floats, the float operator is applied, and the result is rounded back.
 
-use super::one;
+use super::{integer, one, pool};
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::{DType, Dequantise, GlobalAvgPool, LeakyRelu, Quantise, Result, Shape, Softmax, ValueId};
+use lawson_graph::{
+    Builder, DType, Dequantise, GlobalAvgPool, LeakyRelu, Quantise, Result, Shape, Softmax, ValueId,
+};
+
+/// A tensor as floats, with a scale and a zero point: single ones, or one for each entry of the last axis.
+pub(super) fn dequantised(
+    cx: &mut NodeCx<'_, '_>,
+    x: ValueId,
+    scale: ValueId,
+    zero: Option<ValueId>,
+) -> Result<ValueId> {
+    let last = cx.b.tensor_type(x)?.rank().saturating_sub(1);
+    let is_whole = cx.b.shape(scale)?.iter().all(|d| d.is(1));
+    let mut operands = vec![x];
+    for v in [Some(scale), zero].into_iter().flatten() {
+        operands.push(if is_whole { cx.b.reshape(v, Shape::scalar())? } else { v });
+    }
+    let axis = if is_whole { None } else { Some(last) };
+    cx.b.composite(Dequantise { axis, block: None }, &operands)
+}
 
 /// Operand `i` as a float; its scale and zero point are the next two.
 fn float(cx: &mut NodeCx<'_, '_>, i: usize) -> Result<ValueId> {
@@ -65,6 +84,37 @@ pub(super) fn global_average_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> 
     let x = float(cx, 0)?;
     let y = cx.b.composite(GlobalAvgPool {}, &[x])?;
     rounded(cx, y, 3, 0)
+}
+
+pub(super) fn average_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    if cx.flag("channels_last", false)? {
+        return Err(cx.unsupported("`QLinearAveragePool` with the channels last"));
+    }
+    let x = float(cx, 0)?;
+    let y = pool::averages(cx, x)?;
+    rounded(cx, y, 3, 0)
+}
+
+/// One of two, as operand 0 says.
+pub(super) fn choose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (condition, a, b) = (cx.value(0)?, float(cx, 1)?, float(cx, 4)?);
+    let y = cx.b.select(condition, a, b)?;
+    rounded(cx, y, 7, 1)
+}
+
+/// Floats as the nearest of 256 levels that span them all.
+pub(super) fn levelled(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+    let [levels, scale, zero] = integer::to_levels(b, x)?;
+    b.composite(Dequantise { axis: None, block: None }, &[levels, scale, zero])
+}
+
+/// A product of floats, as 256 levels, with integers, and a bias.
+pub(super) fn dynamic_matmul(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (a, b, scale, zero) = (cx.value(0)?, cx.value(1)?, cx.value(2)?, cx.optional(3)?);
+    let (a, b) = (levelled(cx.b, a)?, dequantised(cx, b, scale, zero)?);
+    let y = cx.b.matmul(a, b)?;
+    let bias = cx.optional(4)?;
+    one(bias.map_or(Ok(y), |bias| cx.b.add(y, bias))?)
 }
 
 /// The scale and zero point of the result come first, then the parts with theirs.

@@ -233,6 +233,25 @@ pub(super) fn cast_text(cx: &mut NodeCx<'_, '_>, x: ValueId, to: DType) -> Resul
     Ok(call(cx, "CastText", &[x, like], vec![Type::tensor(to, shape)], Vec::new())?[0])
 }
 
+/// Each element replaced by what a table has for it; every one has an entry.
+pub(super) fn look_up(
+    cx: &mut NodeCx<'_, '_>,
+    x: ValueId,
+    keys: HostTensor,
+    values: HostTensor,
+) -> Result<ValueId> {
+    let (shape, to) = (cx.b.shape(x)?, values.dtype());
+    let default = match to {
+        DType::Str => HostTensor::from_text(&[1], vec!["".into()])?,
+        other => HostTensor::zeros(other, &[1])?,
+    };
+    let mut operands = vec![x];
+    for t in [keys, values, default] {
+        operands.push(cx.b.constant(t)?);
+    }
+    Ok(call(cx, "LookUp", &operands, vec![Type::tensor(to, shape)], Vec::new())?[0])
+}
+
 /// `ai.onnx.ml`: each element replaced by what a table has for it. Keys and values are lists of an attribute each, or tensors.
 pub(super) fn label_encoder(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;

@@ -121,27 +121,71 @@ pub(super) fn qlinear_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     requantised(cx, sums, scale, Some(7), from)
 }
 
+/// `alpha·A'·B' + C`, where a prime may transpose and C has the scale of the product; with a scale of the result rounded back, otherwise
+/// floats.
+pub(super) fn qgemm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let alpha = cx.float("alpha", 1.0)?;
+    let (trans_a, trans_b) = (cx.flag("transA", false)?, cx.flag("transB", false)?);
+    let from = cx.tensor_type(0)?.0;
+    // Zero points and scales of B belong to what become columns.
+    let (mut a, mut b) = (centred(cx, 0, 2, 0)?, centred(cx, 3, 5, usize::from(!trans_b))?);
+    for (v, turn) in [(&mut a, trans_a), (&mut b, trans_b)] {
+        let rank = cx.b.tensor_type(*v)?.rank();
+        if rank != 2 {
+            return Err(cx.wrong(format!("`QGemm` multiplies matrices, not tensors of {rank} dimensions")));
+        }
+        *v = if turn { cx.b.transpose(*v, &[1, 0])? } else { *v };
+    }
+    let mut sums = cx.b.matmul(a, b)?;
+    if let Some(bias) = cx.optional(6)? {
+        let shape = cx.b.shape(sums)?;
+        let bias = cx.b.broadcast_to(bias, shape)?;
+        sums = cx.b.add(sums, bias)?;
+    }
+    let (a, b) = (cx.value(1)?, cx.value(4)?);
+    let (a, b) = (along(cx.b, a, sums, 0)?, along(cx.b, b, sums, 1)?);
+    let product = cx.b.mul(a, b)?;
+    let scale = if alpha == 1.0 { product } else { cx.b.mul_scalar(product, alpha)? };
+    match cx.optional(7)? {
+        Some(y) => {
+            let y = along(cx.b, y, sums, 0)?;
+            let scale = cx.b.div(scale, y)?;
+            requantised(cx, sums, scale, Some(8), from)
+        }
+        None => {
+            let dtype = cx.b.dtype(scale)?;
+            let sums = cx.b.cast(sums, dtype)?;
+            one(cx.b.mul(sums, scale)?)
+        }
+    }
+}
+
 /// To u8, with the scale and the zero point that the elements call for, which are results too.
 pub(super) fn dynamic_quantise(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
-    let dtype = cx.b.dtype(x)?;
-    let axes: Vec<usize> = (0..cx.b.tensor_type(x)?.rank()).collect();
-    let zero = cx.b.scalar(dtype, 0.0)?;
-    let most = cx.b.reduce(Monoid::Max, x, &axes, Keep::No)?;
-    let least = cx.b.reduce(Monoid::Min, x, &axes, Keep::No)?;
-    let (most, least) = (cx.b.max(most, zero)?, cx.b.min(least, zero)?);
-    let span = cx.b.sub(most, least)?;
-    let (one_, levels) = (cx.b.scalar(dtype, 1.0)?, cx.b.scalar(dtype, 255.0)?);
-    let flat = cx.b.compare(CompareKind::Eq, span, zero)?;
-    let span = cx.b.select(flat, one_, span)?;
-    let scale = cx.b.div(span, levels)?;
-    let first = cx.b.div(least, scale)?;
-    let first = cx.b.sub(zero, first)?;
-    let first = cx.b.clip(first, 0.0, 255.0)?;
-    let first = cx.b.round(first)?;
-    let steps = cx.b.div(x, scale)?;
-    let steps = cx.b.round(steps)?;
-    let y = cx.b.add(steps, first)?;
-    let y = cx.b.clip(y, 0.0, 255.0)?;
-    Ok(vec![cx.b.cast(y, DType::U8)?.into(), scale.into(), cx.b.cast(first, DType::U8)?.into()])
+    Ok(to_levels(cx.b, x)?.into_iter().map(Item::Value).collect())
+}
+
+/// A tensor as u8, its scale and its zero point.
+pub(super) fn to_levels(g: &mut Builder<'static>, x: ValueId) -> Result<[ValueId; 3]> {
+    let dtype = g.dtype(x)?;
+    let axes: Vec<usize> = (0..g.tensor_type(x)?.rank()).collect();
+    let zero = g.scalar(dtype, 0.0)?;
+    let most = g.reduce(Monoid::Max, x, &axes, Keep::No)?;
+    let least = g.reduce(Monoid::Min, x, &axes, Keep::No)?;
+    let (most, least) = (g.max(most, zero)?, g.min(least, zero)?);
+    let span = g.sub(most, least)?;
+    let (one_, levels) = (g.scalar(dtype, 1.0)?, g.scalar(dtype, 255.0)?);
+    let flat = g.compare(CompareKind::Eq, span, zero)?;
+    let span = g.select(flat, one_, span)?;
+    let scale = g.div(span, levels)?;
+    let first = g.div(least, scale)?;
+    let first = g.sub(zero, first)?;
+    let first = g.clip(first, 0.0, 255.0)?;
+    let first = g.round(first)?;
+    let steps = g.div(x, scale)?;
+    let steps = g.round(steps)?;
+    let y = g.add(steps, first)?;
+    let y = g.clip(y, 0.0, 255.0)?;
+    Ok([g.cast(y, DType::U8)?, scale, g.cast(first, DType::U8)?])
 }

@@ -12,6 +12,12 @@ use lawson_graph::{
 /// The operand, the size of the window, how it slides, and whether a last window may reach beyond the end.
 fn read(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, Vec<i64>, Windows, bool)> {
     let x = cx.value(0)?;
+    let (window, windows, ceil) = read_for(cx, x)?;
+    Ok((x, window, windows, ceil))
+}
+
+/// The same for a tensor.
+fn read_for(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<(Vec<i64>, Windows, bool)> {
     let shape = cx.b.shape(x)?;
     let window = cx.ints("kernel_shape")?.map(<[i64]>::to_vec);
     let Some(window) = window.filter(|w| w.len() + 2 == shape.rank()) else {
@@ -25,7 +31,7 @@ fn read(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, Vec<i64>, Windows, bool)> {
     }
     let dims: Vec<Dim> = window.iter().map(|w| Dim::from(*w)).collect();
     let windows = Windows::read(cx, &shape[2..], &dims)?;
-    Ok((x, window, windows, cx.flag("ceil_mode", false)?))
+    Ok((window, windows, cx.flag("ceil_mode", false)?))
 }
 
 pub(super) fn max_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -119,9 +125,15 @@ fn places(
 }
 
 pub(super) fn average_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    one(averages(cx, x)?)
+}
+
+/// The averages of a tensor over the windows that the node describes.
+pub(super) fn averages(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<ValueId> {
     let count_padding = cx.flag("count_include_pad", false)?;
-    let (x, window, Windows { stride, dilation, low, high }, ceil) = read(cx)?;
-    one(cx.b.composite(AvgPool { window, stride, dilation, low, high, ceil, count_padding }, &[x])?)
+    let (window, Windows { stride, dilation, low, high }, ceil) = read_for(cx, x)?;
+    cx.b.composite(AvgPool { window, stride, dilation, low, high, ceil, count_padding }, &[x])
 }
 
 pub(super) fn lp_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

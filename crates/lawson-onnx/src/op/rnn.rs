@@ -3,6 +3,7 @@
 //! Products of the inputs with their weights do not depend on the state; they are one large product before the scan. Entries of a
 //! batch that are shorter than the others keep their state after their end, and give 0.
 
+use super::contrib_quant::levelled;
 use super::scan::reversed;
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -91,6 +92,7 @@ struct Steps {
     coupled: bool,
     /// Whether the reset gate of a GRU is applied after the product.
     reset_after: bool,
+    factors: Factors,
     hidden: Dim,
 }
 
@@ -113,6 +115,7 @@ impl Steps {
     /// The next states, from the products of this step's input and those of the state (`h·Rᵀ + bias`).
     fn next(&self, b: &mut Builder<'static>, at: &Operands) -> Result<Vec<ValueId>> {
         let product = |b: &mut Builder<'static>, h: ValueId, r: ValueId, bias: Option<ValueId>| {
+            let h = self.factors.of(b, h)?;
             let y = b.composite(Linear { layout: WeightLayout::OutIn }, &[h, r])?;
             bias.map_or(Ok(y), |bias| b.add(y, bias))
         };
@@ -223,6 +226,58 @@ pub(super) fn lstm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     network(cx, Cell::Lstm)
 }
 
+/// An LSTM of `com.microsoft` with weights of integers, `[directions, from, to]`, each with a scale and a zero point for a direction or a
+/// column of it. What they are multiplied with are levels too.
+pub(super) fn quantised_lstm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let float = |cx: &mut NodeCx<'_, '_>, i: usize, scale: usize| -> Result<ValueId> {
+        let x = cx.value(i)?;
+        let x = cx.b.cast(x, DType::I32)?;
+        let across = |cx: &mut NodeCx<'_, '_>, v: ValueId| {
+            let dims = cx.b.shape(v)?.into_dims();
+            let spread = match dims.as_slice() {
+                [directions] => vec![directions.clone(), Dim::ONE, Dim::ONE],
+                [directions, columns] => vec![directions.clone(), Dim::ONE, columns.clone()],
+                _ => return Err(cx.wrong(format!("a scale of `{}` has {} dimensions", cx.op(), dims.len()))),
+            };
+            cx.b.reshape(v, Shape::from(spread))
+        };
+        let (scale, zero) = (cx.value(scale)?, cx.value(scale + 1)?);
+        let (scale, zero) = (across(cx, scale)?, across(cx, zero)?);
+        let zero = cx.b.cast(zero, DType::I32)?;
+        let x = cx.b.sub(x, zero)?;
+        let x = cx.b.cast(x, DType::F32)?;
+        let x = cx.b.mul(x, scale)?;
+        cx.b.transpose(x, &[0, 2, 1])
+    };
+    let weights = Weights { w: float(cx, 1, 8)?, r: float(cx, 2, 10)?, factors: Factors::Levels };
+    network_of(cx, Cell::Lstm, weights)
+}
+
+/// The weights of a network, `[directions, to, from]`, and what they are multiplied with.
+struct Weights {
+    w: ValueId,
+    r: ValueId,
+    factors: Factors,
+}
+
+/// Inputs and states as factors of products.
+#[derive(Clone, Copy, PartialEq)]
+enum Factors {
+    /// As they are.
+    Floats,
+    /// Rounded to 256 levels that span all of a product's.
+    Levels,
+}
+
+impl Factors {
+    fn of(self, b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+        match self {
+            Factors::Floats => Ok(x),
+            Factors::Levels => levelled(b, x),
+        }
+    }
+}
+
 /// The functions of all directions, one after another. Parameters belong to those functions that take some, in order.
 fn functions(cx: &NodeCx<'_, '_>, cell: Cell, directions: usize) -> Result<Vec<Function>> {
     let names = match cx.texts("activations")? {
@@ -253,9 +308,15 @@ fn functions(cx: &NodeCx<'_, '_>, cell: Cell, directions: usize) -> Result<Vec<F
 }
 
 fn network(cx: &mut NodeCx<'_, '_>, cell: Cell) -> Result<Vec<Item>> {
+    let weights = Weights { w: cx.value(1)?, r: cx.value(2)?, factors: Factors::Floats };
+    network_of(cx, cell, weights)
+}
+
+fn network_of(cx: &mut NodeCx<'_, '_>, cell: Cell, weights: Weights) -> Result<Vec<Item>> {
     cx.ignore("hidden_size");
     let batch_first = cx.int("layout")?.unwrap_or(0) == 1;
-    let (mut x, w, r) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
+    let Weights { w, r, factors } = weights;
+    let mut x = cx.value(0)?;
     if batch_first {
         x = cx.b.transpose(x, &[1, 0, 2])?;
     }
@@ -277,6 +338,7 @@ fn network(cx: &mut NodeCx<'_, '_>, cell: Cell) -> Result<Vec<Item>> {
     let states = [cx.optional(5)?, if cell == Cell::Lstm { cx.optional(6)? } else { None }];
     let peepholes = if cell == Cell::Lstm { cx.optional(7)? } else { None };
     let hidden = rs[2].clone();
+    let x_factor = factors.of(cx.b, x)?;
     let (mut outputs, mut last): (Vec<ValueId>, [Vec<ValueId>; 2]) = (Vec::new(), [Vec::new(), Vec::new()]);
     for (d, back) in backwards.iter().enumerate() {
         let own = |cx: &mut NodeCx<'_, '_>, v: ValueId| {
@@ -286,10 +348,10 @@ fn network(cx: &mut NodeCx<'_, '_>, cell: Cell) -> Result<Vec<Item>> {
         };
         let (w, r) = (own(cx, w)?, own(cx, r)?);
         let functions = functions[d * each..(d + 1) * each].to_vec();
-        let steps = Steps { cell, functions, clip, coupled, reset_after, hidden: hidden.clone() };
+        let steps = Steps { cell, functions, clip, coupled, reset_after, factors, hidden: hidden.clone() };
         let width = hidden.clone() * cell.gates();
         let (mut products, mut r_bias) =
-            (cx.b.composite(Linear { layout: WeightLayout::OutIn }, &[x, w])?, None);
+            (cx.b.composite(Linear { layout: WeightLayout::OutIn }, &[x_factor, w])?, None);
         if let Some(bias) = bias {
             let bias = own(cx, bias)?;
             let w_bias = cx.b.slice_axis(bias, 0, 0, width.clone())?;

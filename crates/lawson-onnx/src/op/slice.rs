@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::node::NodeCx;
 use crate::open::Element;
 use lawson_graph::op::{CompareKind, DynamicSlice, Slice};
-use lawson_graph::{DType, Dim, Facts, Op, Result, ValueId};
+use lawson_graph::{DType, Dim, Facts, Op, Relation, Result, ValueId};
 
 /// A bound counted from 0 and kept in `0..=top`; `None` if its sign is not known.
 fn clamped(facts: &Facts, bound: &Dim, dim: &Dim, top: &Dim) -> Option<Dim> {
@@ -160,7 +160,7 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let count = cx.int("num_outputs")?;
     let sizes = match cx.ints("split")? {
         Some(sizes) => sizes.iter().map(|s| Dim::from(*s)).collect(),
-        None if cx.has(1) => cx.dims_of(1, "sizes")?.dims,
+        None if cx.has(1) => cx.sizes_of(1, "sizes")?,
         None => equal_parts(cx, &shape[axis], count.unwrap_or(cx.node.output.len() as i64))?,
     };
     let total: Dim = sizes.iter().cloned().sum();
@@ -173,8 +173,13 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let mut start = Dim::ZERO;
     let mut parts: Vec<ValueId> = Vec::with_capacity(sizes.len());
     for size in sizes {
-        parts.push(cx.b.slice_axis(x, axis, start.clone(), size.clone())?);
-        start = start + size;
+        let end = start.clone() + size.clone();
+        // No part is longer than all of them; where sizes are data, that has to be said.
+        if cx.depth == 0 && !cx.b.facts().proves_ge(&shape[axis], &end) {
+            cx.b.fact(end.clone(), Relation::Le, shape[axis].clone())?;
+        }
+        parts.push(cx.b.slice_axis(x, axis, start, size)?);
+        start = end;
     }
     Ok(parts.into_iter().map(Item::Value).collect())
 }

@@ -3,6 +3,7 @@
 use super::one;
 use crate::item::{DimTensor, Item};
 use crate::node::NodeCx;
+use crate::open::{Element, MAX_SIZE, origin};
 use lawson_graph::op::CompareKind;
 use lawson_graph::{DType, Dim, HostTensor, Result, Shape};
 use std::sync::Arc;
@@ -59,7 +60,41 @@ pub(super) fn range(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(if is(cx.item(0)?, 0) { scaled } else { cx.b.add(scaled, start)? })
 }
 
-fn float_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
+/// How many floats a range has. A limit that is a size as a float, between whole numbers, is followed to that size; any other that only a
+/// run knows is a size which the run finds out.
+fn float_count(cx: &mut NodeCx<'_, '_>) -> Result<Dim> {
+    let (limit, dtype) = (cx.item(1)?, cx.tensor_type(1)?.0);
+    let Some(v) = limit.as_value().filter(|_| limit.constant().is_none()) else { return known_count(cx) };
+    let ends = [cx.constant_of(0, "start")?, cx.constant_of(2, "step")?];
+    let [start, step] = ends.map(|t| if t.len() == 1 { t.float_at(0) } else { f64::NAN });
+    if !start.is_finite() || !step.is_finite() || step == 0.0 {
+        return Err(cx.wrong(format!("a range from {start} in steps of {step}")));
+    }
+    let is_whole = |v: f64| v.fract() == 0.0 && v.abs() < 1e9;
+    if let Element::Known(limit) = origin(cx.b, v, 0)
+        && is_whole(start)
+        && is_whole(step)
+        && step > 0.0
+    {
+        let gap = limit - Dim::from(start as i64);
+        let count = gap.ceil_div(&Dim::from(step as i64));
+        return Ok(cx.b.facts().simplify(&count.max(&Dim::ZERO)));
+    }
+    if cx.asks(v) {
+        return Err(cx.unknown(1, &limit, "limit"));
+    }
+    let limit = cx.b.reshape(v, Shape::scalar())?;
+    let (start, step) = (cx.b.scalar(dtype, start)?, cx.b.scalar(dtype, step)?);
+    let gap = cx.b.sub(limit, start)?;
+    let count = cx.b.div(gap, step)?;
+    let count = cx.b.ceil(count)?;
+    let zero = cx.b.scalar(dtype, 0.0)?;
+    let count = cx.b.max(count, zero)?;
+    let count = cx.b.cast(count, DType::I64)?;
+    cx.define("count", count, Dim::from(MAX_SIZE))
+}
+
+fn known_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
     let number = |i, what| -> Result<f64> {
         let t = cx.constant_of(i, what)?;
         if t.len() == 1 {
@@ -76,21 +111,43 @@ fn float_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
     Ok(Dim::from(count as i64))
 }
 
-fn int_count(cx: &NodeCx<'_, '_>) -> Result<Dim> {
-    let number = |i, what| match cx.dims_of(i, what)? {
-        DimTensor { dims, .. } if dims.len() == 1 => Ok(dims[0].clone()),
+/// How many integers a range has. Where only a run knows its ends, that is a size which the run finds out.
+fn int_count(cx: &mut NodeCx<'_, '_>) -> Result<Dim> {
+    let mut end_of = |i, what: &str| match cx.elements_of(i, what)?.as_slice() {
+        [end] => Ok(end.clone()),
         _ => Err(cx.wrong(format!("the {what} of a range is not a scalar"))),
     };
-    let (start, end, step) = (number(0, "start")?, number(1, "limit")?, number(2, "step")?);
-    let (gap, step) = match step.as_const() {
+    let (start, limit) = (end_of(0, "start")?, end_of(1, "limit")?);
+    let step = match cx.dims_of(2, "step")? {
+        DimTensor { dims, .. } if dims.len() == 1 => dims[0].clone(),
+        _ => return Err(cx.wrong("the step of a range is not a scalar")),
+    };
+    let (from, to, step) = match step.as_const() {
         None => return Err(cx.unsupported(format!("a range in steps of `{step}`"))),
         Some(0) => return Err(cx.wrong("a range in steps of 0")),
-        Some(s) if s < 0 => (start - end, s.saturating_neg()),
-        Some(s) => (end - start, s),
+        Some(s) if s < 0 => (limit, start, s.saturating_neg()),
+        Some(s) => (start, limit, s),
     };
-    let facts = cx.b.facts();
-    let count = gap.ceil_div(&Dim::from(step));
-    Ok(facts.simplify(&if facts.is_nonnegative(&gap) { count } else { count.max(&Dim::ZERO) }))
+    match (&from, &to) {
+        (Element::Known(from), Element::Known(to)) => {
+            let (gap, facts) = (to.clone() - from.clone(), cx.b.facts());
+            let count = gap.ceil_div(&Dim::from(step));
+            Ok(facts.simplify(&if facts.is_nonnegative(&gap) { count } else { count.max(&Dim::ZERO) }))
+        }
+        // The limit itself, which other nodes may take for a size too, so that all of them have one symbol for it.
+        (Element::Known(from), Element::Computed(..)) if from.is(0) && step == 1 => cx.size(to),
+        _ => {
+            let (from, to) = (cx.scalar(&from)?, cx.scalar(&to)?);
+            let gap = cx.b.sub(to, from)?;
+            let (zero, step) = (cx.b.scalar(DType::I64, 0.0)?, cx.b.constant(HostTensor::scalar(step))?);
+            let gap = cx.b.max(gap, zero)?;
+            let one = cx.b.scalar(DType::I64, 1.0)?;
+            let last = cx.b.sub(step, one)?;
+            let up = cx.b.add(gap, last)?;
+            let count = cx.b.div(up, step)?;
+            cx.define("count", count, Dim::from(MAX_SIZE))
+        }
+    }
 }
 
 pub(super) fn eye_like(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

@@ -5,10 +5,10 @@
 //! of its own. Kept in the order of names, which lookup relies on.
 
 use super::{
-    Entry, activation, arrange, attention, cast, compare, contrib, contrib_attention, contrib_quant, control,
-    conv, einsum, gather, hosted, integer, learn, linear, loss, math, norm, pad, pool, quant, random,
-    recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape, slice, source,
-    spectral, unroll,
+    Entry, activation, arrange, attention, cast, classic, compare, contrib, contrib_attention, contrib_quant,
+    control, conv, einsum, forest, gather, hosted, integer, learn, linear, loss, math, norm, pad, pool,
+    quant, random, recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape,
+    slice, source, spectral, unroll,
 };
 
 /// The operators of the standard domain.
@@ -222,8 +222,17 @@ pub(super) const STANDARD: &[Entry] = &[
 const MACHINE_LEARNING: &[Entry] = &[
     Entry { name: "ArrayFeatureExtractor", versions: &[(1, learn::array_feature_extractor)] },
     Entry { name: "Binarizer", versions: &[(1, learn::binarizer)] },
+    Entry { name: "FeatureVectorizer", versions: &[(1, classic::feature_vectorizer)] },
+    Entry { name: "Imputer", versions: &[(1, classic::imputer)] },
     Entry { name: "LabelEncoder", versions: &[(2, hosted::label_encoder)] },
+    Entry { name: "LinearClassifier", versions: &[(1, classic::linear_classifier)] },
+    Entry { name: "LinearRegressor", versions: &[(1, classic::linear_regressor)] },
+    Entry { name: "Normalizer", versions: &[(1, classic::normalizer)] },
+    Entry { name: "OneHotEncoder", versions: &[(1, classic::one_hot_encoder)] },
+    Entry { name: "Scaler", versions: &[(1, classic::scaler)] },
     Entry { name: "TreeEnsemble", versions: &[(5, learn::tree_ensemble)] },
+    Entry { name: "TreeEnsembleClassifier", versions: &[(1, forest::classifier)] },
+    Entry { name: "TreeEnsembleRegressor", versions: &[(1, forest::regressor)] },
 ];
 
 /// Operators that may become standard.
@@ -241,6 +250,8 @@ const MICROSOFT: &[Entry] = &[
     Entry { name: "Attention", versions: &[(1, contrib_attention::attention)] },
     Entry { name: "BiasGelu", versions: &[(1, contrib::gelu)] },
     Entry { name: "DequantizeLinear", versions: &[(1, quant::dequantise)] },
+    Entry { name: "DynamicQuantizeLSTM", versions: &[(1, rnn::quantised_lstm)] },
+    Entry { name: "DynamicQuantizeMatMul", versions: &[(1, contrib_quant::dynamic_matmul)] },
     Entry { name: "EmbedLayerNormalization", versions: &[(1, contrib::embed_layer_norm)] },
     Entry { name: "FastGelu", versions: &[(1, contrib::fast_gelu)] },
     Entry { name: "FusedConv", versions: &[(1, contrib::fused_conv)] },
@@ -252,13 +263,18 @@ const MICROSOFT: &[Entry] = &[
     Entry { name: "MatMulIntegerToFloat", versions: &[(1, contrib_quant::matmul_to_float)] },
     Entry { name: "MatMulNBits", versions: &[(1, contrib::matmul_nbits)] },
     Entry { name: "MultiHeadAttention", versions: &[(1, contrib_attention::multi_head)] },
+    Entry { name: "QAttention", versions: &[(1, contrib_attention::quantised_attention)] },
+    Entry { name: "QEmbedLayerNormalization", versions: &[(1, contrib::quantised_embed_layer_norm)] },
+    Entry { name: "QGemm", versions: &[(1, integer::qgemm)] },
     Entry { name: "QLinearAdd", versions: &[(1, contrib_quant::add)] },
+    Entry { name: "QLinearAveragePool", versions: &[(1, contrib_quant::average_pool)] },
     Entry { name: "QLinearConcat", versions: &[(1, contrib_quant::concat)] },
     Entry { name: "QLinearGlobalAveragePool", versions: &[(1, contrib_quant::global_average_pool)] },
     Entry { name: "QLinearLeakyRelu", versions: &[(1, contrib_quant::leaky_relu)] },
     Entry { name: "QLinearMul", versions: &[(1, contrib_quant::mul)] },
     Entry { name: "QLinearSigmoid", versions: &[(1, contrib_quant::sigmoid)] },
     Entry { name: "QLinearSoftmax", versions: &[(1, contrib_quant::softmax)] },
+    Entry { name: "QLinearWhere", versions: &[(1, contrib_quant::choose)] },
     Entry { name: "QuantizeLinear", versions: &[(1, quant::quantise)] },
     Entry { name: "QuickGelu", versions: &[(1, contrib::quick_gelu)] },
     Entry { name: "RotaryEmbedding", versions: &[(1, rotary::microsoft)] },

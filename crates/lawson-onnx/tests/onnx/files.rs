@@ -131,6 +131,34 @@ impl Drop for Folder {
     }
 }
 
+/// A tensor of more than a mebibyte, at an odd place in the file.
+#[test]
+fn large_tensors_of_a_file_are_maps_of_their_own() {
+    let folder = Folder::new("mapped");
+    let elements: Vec<f32> = (0..400_000).map(|i| i as f32).collect();
+    let large = HostTensor::from_slice(&[400_000], &elements).unwrap();
+    let small = HostTensor::from_slice(&[2], &[1f32, 2.0]).unwrap();
+    let nodes = vec![node("Add", "x large", "y"), node("Add", "x small", "z")];
+    let x = vec![input("x", DType::F32, &["1"])];
+    let bytes = encode(&model(18, graph(x, &[("small", small), ("large", large)], nodes, "y z")));
+    let path = folder.0.join("model/large.onnx");
+    std::fs::write(&path, &bytes).unwrap();
+    let constants = |graph: &lawson_graph::Graph| -> Vec<(bool, usize)> {
+        let held = graph.nodes().iter().filter_map(|n| match &n.op {
+            Op::Constant(t) => Some((t.is_mapped(), t.len())),
+            _ => None,
+        });
+        held.collect()
+    };
+    let read = read_onnx(&path).unwrap();
+    assert_eq!(constants(&read).iter().filter(|c| c.0).count(), 1, "{:?}", constants(&read));
+    assert!(constants(&read).contains(&(true, 400_000)));
+    let held = from_bytes(bytes, &ImportOptions::default()).unwrap();
+    assert!(constants(&held).iter().all(|c| !c.0));
+    let x = [host(&[1], &[0.5f32])];
+    assert_eq!(eval(&read, &x), eval(&held, &x));
+}
+
 #[test]
 fn external_data_are_read_from_the_models_folder_only() {
     let folder = Folder::new("external");
@@ -247,4 +275,25 @@ fn what_is_wrong_with_a_model_is_said_with_its_place_and_what_was_expected() {
     assert!(kind.contains("the attribute is a text, but the operator asks for an integer"), "{kind}");
     let empty = lawson_onnx::from_bytes(Vec::new(), &lawson_onnx::ImportOptions::default()).unwrap_err();
     assert!(empty.to_string().contains("the model is empty"), "{empty}");
+}
+
+/// As tools leave them that add nodes to a graph: at its end, or before what they use.
+#[test]
+fn nodes_may_stand_in_any_order() {
+    let nodes = vec![
+        node("Mul", "c d", "y"),
+        node("Add", "b x", "c"),
+        node("If", "truth", "d")
+            .graph("then_branch", graph(vec![], &[], vec![node("Abs", "c", "t")], "t"))
+            .graph("else_branch", graph(vec![], &[], vec![node("Neg", "b", "e")], "e")),
+        node("Neg", "x", "a"),
+        node("Exp", "a", "b"),
+    ];
+    let inputs = vec![input("x", DType::F32, &["1"]), input("truth", DType::Bool, &[])];
+    let g = import_graph(graph(inputs, &[], nodes, "y")).unwrap();
+    let (x, b) = (0.5f32, (-0.5f32).exp());
+    for (truth, expected) in [(true, (b + x) * (b + x)), (false, -(b + x) * b)] {
+        let y = eval(&g, &[host(&[1], &[x]), HostTensor::scalar(truth)]).remove(0).to_vec::<f32>().unwrap();
+        assert!((y[0] - expected).abs() < 1e-6, "{y:?}, not {expected}");
+    }
 }

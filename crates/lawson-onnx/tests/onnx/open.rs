@@ -167,3 +167,35 @@ fn a_size_is_followed_through_any_number_of_nodes() {
     let g = import_graph(graph(vec![input("n", DType::F32, &["1"])], &constants, nodes, "y")).unwrap();
     assert_eq!(eval(&g, &[host(&[1], &[3f32])])[0].sizes(), [3]);
 }
+
+#[test]
+fn ranges_and_parts_may_have_sizes_that_are_computed() {
+    // Numbers up to what an input holds, backwards in steps of two, and an axis in two parts.
+    let nodes = vec![
+        node("Cast", "count", "n").int("to", 7),
+        node("Squeeze", "n", "limit"),
+        node("Range", "zero limit one", "up"),
+        node("Range", "limit minus_one minus_two", "down"),
+        node("Shape", "x", "all"),
+        node("Sub", "all n", "rest"),
+        node("Concat", "n rest", "sizes").int("axis", 0),
+        node("Split", "x sizes", "a b").int("axis", 0),
+    ];
+    let constants = [("zero", 0i64), ("one", 1), ("minus_one", -1), ("minus_two", -2)];
+    let constants = constants.map(|(name, v)| (name, HostTensor::scalar(v)));
+    let inputs = vec![input("x", DType::F32, &["N"]), input("count", DType::F32, &["1"])];
+    let g = import_graph(graph(inputs, &constants, nodes, "up down a b")).unwrap();
+    let x = host(&[5], &[0f32, 1.0, 2.0, 3.0, 4.0]);
+    for count in [0usize, 1, 3, 5] {
+        let found = eval_hosted(&g, &[x.clone(), host(&[1], &[count as f32])]).unwrap();
+        let n = count as i64;
+        assert_eq!(found[0].to_vec::<i64>().unwrap(), (0..n).collect::<Vec<_>>());
+        let down: Vec<i64> = (0..=n).rev().step_by(2).collect();
+        assert_eq!(found[1].to_vec::<i64>().unwrap(), down, "{count}");
+        assert_eq!(found[2].to_vec::<f32>().unwrap(), x.to_vec::<f32>().unwrap()[..count]);
+        assert_eq!(found[3].to_vec::<f32>().unwrap(), x.to_vec::<f32>().unwrap()[count..]);
+    }
+    // Parts that are longer than the axis.
+    let failed = eval_hosted(&g, &[x, host(&[1], &[6f32])]).unwrap_err();
+    assert!(matches!(failed.code(), Code::Binding | Code::Runtime), "{failed}");
+}

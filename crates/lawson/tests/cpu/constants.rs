@@ -145,3 +145,28 @@ fn constants_are_the_same_however_many_threads_lay_them_out() {
     let results = programs.each_ref().map(|p| run(p, &x));
     assert!(results[1] == results[0] && results[2] == results[0]);
 }
+
+/// A table of words beside a layer, both from a mapped file.
+#[test]
+fn a_table_in_which_words_are_looked_up_is_read_where_it_is_mapped() {
+    if !there() {
+        return;
+    }
+    let (words, words_freed) = floats(3000 * 300);
+    let (w, w_freed) = floats(300 * 4000);
+    let mut g = Builder::new("words");
+    let x = g.input("x", TensorType::new(DType::I64, Shape::from(&[3usize][..]))).unwrap();
+    let words = g.constant(tensor(&[3000, 300], words).mapped()).unwrap();
+    let w = g.constant(tensor(&[300, 4000], w).mapped()).unwrap();
+    let found = g.take(words, x, 0).unwrap();
+    let y = g.matmul(found, w).unwrap();
+    g.output("y", y).unwrap();
+    let graph = g.finish().unwrap();
+    let program = Program::compile(graph.clone(), &options(2, Passes::Standard)).unwrap();
+    check(&program, &graph, &HostTensor::from_slice(&[3], &[2999i64, 0, 17]).unwrap());
+    drop(graph);
+    assert!(!words_freed.yet(), "the table was copied");
+    assert!(w_freed.yet(), "the weights are there twice");
+    drop(program);
+    assert!(words_freed.yet());
+}

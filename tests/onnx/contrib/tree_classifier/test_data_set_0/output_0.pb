@@ -1,0 +1,1 @@
+2eel2eel2eel2eel2eel2dogBlabel
