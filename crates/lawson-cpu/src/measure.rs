@@ -4,13 +4,13 @@
 //! member for each processor. Every rate is the median of several blocks (`limits.rs`): others may work meanwhile.
 
 use crate::Isa;
-use crate::executable::Executable;
+use crate::executable::{Executable, Instance};
 use crate::limits::{Limit, Limits, median};
 use crate::memory::Memory;
 use crate::team::Team;
 use lawson_graph::{Bindings, Code, Error, Graph, Result, interp};
 use lawson_kernel::compile::compile;
-use lawson_kernel::machine::{Machine, Rate, Rates};
+use lawson_kernel::machine::{LOST_AT, Machine, Rate, Rates};
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ pub enum Effort {
 }
 
 /// What is measured, in order; for those who show how far it is.
-pub const STAGES: [&str; 11] = [
+pub const STAGES: [&str; 13] = [
     "multiply-adds",
     "dot products of bytes",
     "reading L1",
@@ -38,8 +38,10 @@ pub const STAGES: [&str; 11] = [
     "reading memory",
     "copying",
     "triad",
+    "what the last level keeps",
     "barriers",
     "calls",
+    "calls after others",
     "disk",
 ];
 
@@ -88,13 +90,19 @@ pub fn measure(
     let copy = bench.rate(|_| Limit::Copy)?;
     next();
     let triad = bench.rate(|_| Limit::Triad)?;
+    let mut rates = Rates { members, fma, dot, read, copy, triad, ..Rates::estimate(fma.core, members) };
     next();
-    let barrier = bench.barrier();
+    rates.lost = bench.lost(&read)?;
+    rates.others = bench.others(&rates)?;
     next();
-    let (launch, run) = bench.calls()?;
+    rates.barrier = bench.barrier();
     next();
-    let disk = folder.and_then(|f| disk(f, effort).ok().flatten());
-    Ok(Rates { members, fma, dot, read, copy, triad, disk, barrier, launch, run })
+    (rates.launch, rates.run) = bench.calls()?;
+    next();
+    rates.cold = bench.cold()?;
+    next();
+    rates.disk = folder.and_then(|f| disk(f, effort).ok().flatten());
+    Ok(rates)
 }
 
 fn scaled(rate: Rate, by: f64) -> Rate {
@@ -107,7 +115,7 @@ fn working_set(machine: &Machine, level: usize, members: usize, effort: Effort) 
     match level {
         0 => l1 / 2 * members,
         1 => l2 / 2 * members,
-        2 => (l3 / 3).max(2 * l2 * members).min(l3 / 2),
+        2 => (l3 / 8).max(2 * l2 * members).min(l3 / 2),
         _ if effort == Effort::Quick => (2 * l3).max(64 << 20),
         _ => (4 * l3).max(256 << 20),
     }
@@ -128,6 +136,45 @@ impl Bench<'_> {
         Ok(Rate::new(rates[0], rates[1]))
     }
 
+    /// The part of some bytes that has left the last level when they are read again, by how many they are.
+    fn lost(&mut self, read: &[Rate; 4]) -> Result<[f64; LOST_AT.len()]> {
+        let mut lost = [0.0; LOST_AT.len()];
+        let mut least = 0.0;
+        for (at, lost) in LOST_AT.into_iter().zip(&mut lost) {
+            let bytes = (at * self.machine.l3 as f64) as usize;
+            let mut blocks = Vec::with_capacity(self.blocks);
+            for _ in 0..self.blocks {
+                blocks.push(self.limits[0].measure(Limit::Read(bytes))?.median);
+            }
+            // More bytes lose no less.
+            least = from_memory(median(blocks), read).max(least);
+            *lost = least;
+        }
+        Ok(lost)
+    }
+
+    /// Bytes a second that others bring into the last level: by how much of what was left alone for a while has gone.
+    fn others(&mut self, rates: &Rates) -> Result<f64> {
+        let level = self.machine.l3 as f64;
+        let bytes = level / 8.0;
+        // So long that much is gone, but not all.
+        const WAITS: [f64; 3] = [0.016, 0.004, 0.001];
+        const MUCH: f64 = 0.8;
+        let mut found = 0.0;
+        for wait in WAITS {
+            let mut blocks = Vec::with_capacity(self.blocks);
+            for _ in 0..self.blocks {
+                blocks.push(self.limits[0].read_after(bytes as usize, wait)?);
+            }
+            let lost = from_memory(median(blocks), &rates.read);
+            found = (rates.lost_after(lost, level) - bytes).max(0.0) / wait;
+            if lost < MUCH {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// Seconds that a barrier of the whole team takes.
     fn barrier(&self) -> f64 {
         const EACH: usize = 2000;
@@ -146,38 +193,88 @@ impl Bench<'_> {
 
     /// Seconds that one more step takes in a plan, and a run besides its steps.
     fn calls(&self) -> Result<(f64, f64)> {
-        const STEPS: usize = 16;
-        let few = self.plan_of(1)?;
-        let many = self.plan_of(STEPS)?;
+        let few = self.plan_of(1)?.seconds(self)?;
+        let many = self.plan_of(STEPS)?.seconds(self)?;
         let step = ((many - few) / (STEPS - 1) as f64).max(1e-10);
         Ok((step, (few - step).max(1e-9)))
     }
 
-    /// Seconds of a run of so many steps on one element each.
-    fn plan_of(&self, steps: usize) -> Result<f64> {
+    /// Seconds that one more step takes in a plan, if code and operands of all have left the caches.
+    fn cold(&mut self) -> Result<f64> {
+        let sweep = 2 * self.machine.l3 as usize;
+        let (mut few, mut many) = (self.plan_of(1)?, self.plan_of(STEPS)?);
+        let mut differences = Vec::new();
+        for _ in 0..self.blocks {
+            let mut after = |plan: &mut Small| {
+                self.limits[0].read_after(sweep, 0.0)?;
+                plan.run(1)
+            };
+            let (few, many) = (after(&mut few)?, after(&mut many)?);
+            differences.push((many - few) / (STEPS - 1) as f64);
+        }
+        Ok(median(differences).max(1e-9))
+    }
+
+    /// A plan of so many steps on one element each, whose kernels differ.
+    fn plan_of(&self, steps: usize) -> Result<Small> {
         let port = |side: &str, n: usize| format!("{side}{n}: f32[1]");
         let list = |make: &dyn Fn(usize) -> String| (0..steps).map(make).collect::<Vec<String>>().join(", ");
+        let step = |n: usize| {
+            let factor = n + 2;
+            format!("%c{n}: f32[1] = constant [{factor}.0] %y{n} = mul %x{n}, %c{n} ")
+        };
         let text = format!(
             "lawson 1 graph @calls({}) -> ({}) {{ {} return {} }}",
             list(&|n| port("%x", n)),
             list(&|n| port("y", n)),
-            (0..steps).map(|n| format!("%y{n} = neg %x{n} ")).collect::<String>(),
+            (0..steps).map(step).collect::<String>(),
             list(&|n| format!("%y{n}")),
         );
         let plan = compile(&Graph::parse(&text)?, self.machine)?;
         let executable = Arc::new(Executable::new(plan, steps, steps, Isa::Avx512, &self.teams[0])?);
-        let mut instance = executable.instance(&Bindings::new(), &self.teams[0])?;
-        let (inputs, mut outputs) = (vec![[0u8; 64]; steps], vec![[0u8; 64]; steps]);
-        let runs = if self.effort == Effort::Quick { 500 } else { 5000 };
+        let instance = executable.instance(&Bindings::new(), &self.teams[0])?;
+        let (inputs, outputs) = (vec![[0u8; 64]; steps], vec![[0u8; 64]; steps]);
+        Ok(Small { instance, inputs, outputs })
+    }
+}
+
+/// The part of some bytes that comes from memory, by the rate at which all are read.
+fn from_memory(rate: f64, read: &[Rate; 4]) -> f64 {
+    let [.., near, far] = read.map(|r| 1.0 / r.core);
+    if far <= near {
+        return 0.0;
+    }
+    ((1.0 / rate - near) / (far - near)).clamp(0.0, 1.0)
+}
+
+/// Steps of the plan by which calls are measured.
+const STEPS: usize = 16;
+
+/// A plan of small steps, with memory for it.
+struct Small {
+    instance: Instance,
+    inputs: Vec<[u8; 64]>,
+    outputs: Vec<[u8; 64]>,
+}
+
+impl Small {
+    /// Seconds of so many runs.
+    fn run(&mut self, runs: u32) -> Result<f64> {
         let options = interp::Options::default();
-        let mut times = Vec::new();
-        for _ in 0..self.blocks {
-            let start = Instant::now();
-            for _ in 0..runs {
-                let given = black_box(&inputs).iter().map(|b| &b[..]);
-                instance.run(given, outputs.iter_mut().map(|b| &mut b[..]), &options)?;
-            }
-            times.push(start.elapsed().as_secs_f64() / f64::from(runs));
+        let start = Instant::now();
+        for _ in 0..runs {
+            let given = black_box(&self.inputs).iter().map(|b| &b[..]);
+            self.instance.run(given, self.outputs.iter_mut().map(|b| &mut b[..]), &options)?;
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Seconds of a run.
+    fn seconds(&mut self, bench: &Bench<'_>) -> Result<f64> {
+        let runs = if bench.effort == Effort::Quick { 500 } else { 5000 };
+        let mut times = Vec::with_capacity(bench.blocks);
+        for _ in 0..bench.blocks {
+            times.push(self.run(runs)? / f64::from(runs));
         }
         Ok(median(times))
     }
