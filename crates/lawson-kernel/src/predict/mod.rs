@@ -152,8 +152,8 @@ impl Limit {
 const USABLE: f64 = 0.8;
 /// How long one waits for a line of the last level, as a part of how long for one of memory.
 const NEARER: f64 = 0.2;
-/// Lines that are written are brought first, and go back: so many times the bytes.
-const WRITE: f64 = 2.0;
+/// Lines that are written are brought first, and go back later, when nobody waits for them: as if so many times the bytes were read.
+const WRITE: f64 = 1.25;
 /// How much of the lesser of computing and moving does not happen beside the greater.
 const BESIDE: f64 = 0.15;
 
