@@ -197,6 +197,35 @@ impl Limits {
         self.dot.is_some()
     }
 
+    /// Takes the memory that is measured on.
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        if self.memory.len() < bytes {
+            self.memory = memory(bytes)?;
+            self.memory.as_mut_slice().fill(0);
+        }
+        Ok(())
+    }
+
+    /// The rate at which so many bytes are read once, on this thread, that were read and then left alone for so many seconds.
+    pub fn read_after(&mut self, bytes: usize, wait: f64) -> Result<f64> {
+        let steps = bytes.div_ceil(READ_STEP);
+        self.grow(steps * READ_STEP)?;
+        let kernel =
+            self.code.kernel(self.read).ok_or_else(|| Error::internal("a kernel that is nowhere"))?;
+        let start = self.memory.as_mut_ptr();
+        // SAFETY: the kernel was assembled for these arguments, this processor has its instructions, and so many steps lie in the memory.
+        let once = || unsafe { kernel(std::ptr::null(), 0, steps as i64, start) };
+        once();
+        once();
+        let left = Instant::now();
+        while left.elapsed().as_secs_f64() < wait {
+            std::hint::spin_loop();
+        }
+        let begin = Instant::now();
+        once();
+        Ok((steps * READ_STEP) as f64 / begin.elapsed().as_secs_f64())
+    }
+
     /// One measurement.
     pub fn measure(&mut self, limit: Limit) -> Result<Measured> {
         let members = self.team.members() as f64;
@@ -213,10 +242,7 @@ impl Limits {
             }
             Limit::Triad => (self.triad, 3 * TRIAD_BYTES, TRIAD_BYTES / TRIAD_STEP, 3.0 * TRIAD_STEP as f64),
         };
-        if self.memory.len() < bytes {
-            self.memory = memory(bytes)?;
-            self.memory.as_mut_slice().fill(0);
-        }
+        self.grow(bytes)?;
         let kernel = self.code.kernel(entry).ok_or_else(|| Error::internal("a kernel that is nowhere"))?;
         let start = Shared(self.memory.as_mut_ptr());
         let step = match limit {

@@ -127,6 +127,9 @@ pub struct Rate {
     pub team: f64,
 }
 
+/// Parts of the last level's size for which it is known how much of so many bytes stays.
+pub const LOST_AT: [f64; 6] = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0];
+
 /// How fast a machine is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
@@ -146,8 +149,15 @@ pub struct Rates {
     pub disk: Option<f64>,
     /// Seconds that a barrier of the team takes.
     pub barrier: f64,
+    /// The part of some bytes that has left the last level when so many have been touched since, themselves included: at each of
+    /// [`LOST_AT`] of its size. Others may have their part of a cache.
+    pub lost: [f64; LOST_AT.len()],
+    /// Bytes a second that others bring into the last level: what is not touched goes, by and by.
+    pub others: f64,
     /// Seconds that calling a kernel takes.
     pub launch: f64,
+    /// Seconds more that it takes if its code and what it works on are in memory.
+    pub cold: f64,
     /// Seconds that a run of a plan takes besides its steps, on one thread.
     pub run: f64,
 }
@@ -222,6 +232,32 @@ impl Rates {
         rate.core + (rate.team - rate.core) * part
     }
 
+    /// The part that is no longer in the last level, of so many bytes, after so many bytes have been touched since.
+    pub fn lost(&self, since: f64, level: f64) -> f64 {
+        let part = since / level.max(1.0);
+        let (mut from, mut before) = (0.0, 0.0);
+        for (to, lost) in LOST_AT.into_iter().zip(self.lost) {
+            if part <= to {
+                return before + (lost - before) * (part - from) / (to - from);
+            }
+            (from, before) = (to, lost);
+        }
+        1.0
+    }
+
+    /// After how many bytes so great a part has left the last level: the inverse of [`Rates::lost`], the least of several.
+    pub fn lost_after(&self, lost: f64, level: f64) -> f64 {
+        let (mut from, mut before) = (0.0, 0.0);
+        for (to, here) in LOST_AT.into_iter().zip(self.lost) {
+            if lost <= here {
+                let part = if here > before { (lost - before) / (here - before) } else { 0.0 };
+                return (from + (to - from) * part) * level;
+            }
+            (from, before) = (to, here);
+        }
+        from * level
+    }
+
     /// Those of cores of so many vector multiply-adds a second, by what is usual: a team of cores shares the last level and memory.
     pub fn estimate(fma: f64, members: usize) -> Rates {
         let team = members.max(1) as f64;
@@ -236,7 +272,11 @@ impl Rates {
             triad: shared(25e9, 4.0),
             disk: None,
             barrier: 150e-9,
+            // Lines do not go all at once.
+            lost: [0.0, 0.0, 0.0, 0.1, 0.65, 1.0],
+            others: 0.0,
             launch: 10e-9,
+            cold: 400e-9,
             run: 5e-9,
         }
     }

@@ -38,7 +38,8 @@ fn bindings(values: &[(&str, i64)]) -> Bindings {
 
 fn run(kernel: &Kernel, values: &[(&str, i64)], form: Form, threads: usize, since: &[f64]) -> Prediction {
     let (machine, bindings) = (Machine::default(), bindings(values));
-    let setting = Setting { machine: &machine, bindings: &bindings, threads, form, since, waits: false };
+    let setting =
+        Setting { machine: &machine, bindings: &bindings, threads, form, since, started: 0.0, waits: false };
     predict(kernel, &setting).unwrap()
 }
 
@@ -78,6 +79,7 @@ fn a_size_without_a_value_is_named() {
         threads: 1,
         form: Form::Natural,
         since: &[],
+        started: 0.0,
         waits: false,
     };
     let error = predict(&kernel(SCALE), &setting).unwrap_err();
@@ -122,6 +124,7 @@ fn two_threads_need_half_the_time_of_one_where_there_are_shares() {
             threads,
             form: Form::Scheduled,
             since: &[],
+            started: 0.0,
             waits: true,
         };
         predict(&k, &setting).unwrap()

@@ -43,6 +43,7 @@ pub mod npy;
 mod planned;
 mod program;
 pub mod reduce;
+mod repeated;
 mod session;
 mod tensor;
 mod view;

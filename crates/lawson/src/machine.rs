@@ -168,7 +168,10 @@ pub fn to_json(rates: &Rates) -> Json {
         "triad": pair(&rates.triad),
         "disk": rates.disk,
         "barrier": rates.barrier,
+        "lost": rates.lost,
+        "others": rates.others,
         "launch": rates.launch,
+        "cold": rates.cold,
         "run": rates.run,
     })
 }
@@ -177,6 +180,12 @@ pub fn to_json(rates: &Rates) -> Json {
 fn positive(name: &str, value: &Json) -> std::result::Result<f64, String> {
     let found = value.as_f64().filter(|x| x.is_finite() && *x > 0.0);
     found.ok_or_else(|| format!("`{name}` is {value}, not a positive number"))
+}
+
+/// The same for what may be 0.
+fn not_negative(name: &str, value: &Json) -> std::result::Result<f64, String> {
+    let found = value.as_f64().filter(|x| x.is_finite() && *x >= 0.0);
+    found.ok_or_else(|| format!("`{name}` is {value}, not a number of at least 0"))
 }
 
 /// The inverse of [`to_json`]; what is wrong, if it is none.
@@ -189,6 +198,16 @@ fn rates_of(kept: &Json) -> std::result::Result<Rates, String> {
     for (level, rate) in read.iter_mut().enumerate() {
         *rate = pair("read", &kept["read"][level])?;
     }
+    // Measurements of before these were known have none: they are estimated then.
+    let estimate = Rates::estimate(1.0, 1);
+    let or = |name: &str, guess: f64| match &kept[name] {
+        Json::Null => Ok(guess),
+        value => not_negative(name, value),
+    };
+    let mut lost = estimate.lost;
+    for (n, part) in lost.iter_mut().enumerate().filter(|_| !kept["lost"].is_null()) {
+        *part = not_negative("lost", &kept["lost"][n])?.min(1.0);
+    }
     Ok(Rates {
         members: members as usize,
         fma: pair("fma", &kept["fma"])?,
@@ -198,7 +217,10 @@ fn rates_of(kept: &Json) -> std::result::Result<Rates, String> {
         triad: pair("triad", &kept["triad"])?,
         disk: if kept["disk"].is_null() { None } else { Some(positive("disk", &kept["disk"])?) },
         barrier: positive("barrier", &kept["barrier"])?,
+        lost,
+        others: or("others", estimate.others)?,
         launch: positive("launch", &kept["launch"])?,
+        cold: or("cold", estimate.cold)?,
         run: positive("run", &kept["run"])?,
     })
 }
@@ -217,7 +239,13 @@ mod tests {
 
     #[test]
     fn what_is_no_positive_number_is_named() {
-        for (name, value) in [("barrier", json!(-1.0)), ("copy", json!(["x", 2])), ("run", json!(null))] {
+        for (name, value) in [
+            ("barrier", json!(-1.0)),
+            ("copy", json!(["x", 2])),
+            ("run", json!(null)),
+            ("lost", json!([0.5])),
+            ("others", json!(-1.0)),
+        ] {
             let mut kept = to_json(&Rates::estimate(1e9, 1));
             kept[name] = value;
             assert!(rates_of(&kept).unwrap_err().contains(name));

@@ -6,6 +6,7 @@
 
 use crate::cpu::{Isa, standard};
 use crate::program::CompileTimes;
+use crate::repeated::{Repeated, WholeLoop};
 use crate::session::Budget;
 use crate::view::{TensorView, TensorViewMut};
 #[cfg(feature = "wgpu")]
@@ -38,6 +39,8 @@ pub(crate) enum Ran {
 pub(crate) struct Planned {
     code: Runner,
     signature: Arc<Signature>,
+    /// What loops of runs may be instead.
+    repeated: Option<Arc<Repeated>>,
 }
 
 /// What runs a plan.
@@ -62,6 +65,7 @@ pub(crate) struct Unpacked {
     code: executable::Unpacked,
     signature: Signature,
     isa: Isa,
+    repeated: Option<Repeated>,
 }
 
 /// What is left of the graph: it has the constants, which must not stay.
@@ -74,13 +78,21 @@ struct Signature {
     plain: bool,
 }
 
-/// What a session runs with, made for the sizes of its last run.
+/// What a session runs with.
+#[derive(Debug, Default)]
+pub(crate) struct PlannedSessions {
+    once: Option<PlannedSession>,
+    /// For loops of runs.
+    whole: Option<Box<WholeLoop>>,
+}
+
+/// What runs a plan, made for the sizes of the last run.
 #[derive(Debug)]
 pub(crate) struct PlannedSession {
     /// The sizes of the inputs that have bytes.
-    inputs: Vec<(DType, Vec<usize>)>,
+    pub(crate) inputs: Vec<(DType, Vec<usize>)>,
     /// The values of the symbols.
-    bindings: Bindings,
+    pub(crate) bindings: Bindings,
     /// The sizes of the outputs that have bytes.
     outputs: Vec<Option<(DType, Vec<usize>)>>,
     instance: Instance,
@@ -181,11 +193,16 @@ impl Signature {
 
 impl Unpacked {
     /// The code of a graph after the standard passes of this target.
-    pub(crate) fn standard(graph: &Graph, isa: Isa, times: &mut CompileTimes) -> Result<Unpacked> {
+    pub(crate) fn standard(
+        graph: &Graph,
+        isa: Isa,
+        feeds: &[(usize, usize)],
+        times: &mut CompileTimes,
+    ) -> Result<Unpacked> {
         let operators = |made: &Unpacked| made.code.plan().operators();
         let make =
             |graph: &Graph, times: &mut CompileTimes| Unpacked::new(graph, isa, Fusion::Predicted, times);
-        standard(graph, isa, times, make, operators).map(|(_, code)| code)
+        standard(graph, isa, times, make, operators).map(|(graph, code)| code.repeatable(&graph, feeds))
     }
 
     /// The code of a graph as it is.
@@ -196,7 +213,17 @@ impl Unpacked {
         let start = Instant::now();
         let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len(), isa)?;
         times.emit += start.elapsed();
-        Ok(Unpacked { code, signature, isa })
+        Ok(Unpacked { code, signature, isa, repeated: None })
+    }
+
+    /// The same, with what is needed to run it in a loop: the outputs that become inputs.
+    pub(crate) fn repeatable(mut self, graph: &Graph, feeds: &[(usize, usize)]) -> Unpacked {
+        self.repeated = Repeated::of(graph, self.isa, feeds.to_vec());
+        self
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        self.code.plan()
     }
 
     /// Lays out the constants, and lets go of those of the graph.
@@ -207,7 +234,7 @@ impl Unpacked {
         };
         let executable = Arc::new(self.code.pack(&team)?);
         let code = Runner::Cpu { executable, team, isa: self.isa };
-        Ok(Planned { code, signature: Arc::new(self.signature) })
+        Ok(Planned { code, signature: Arc::new(self.signature), repeated: self.repeated.map(Arc::new) })
     }
 }
 
@@ -257,7 +284,7 @@ impl Planned {
         let executable = lawson_wgpu::Executable::beside(plan, inputs, outputs, device, host)?;
         device.save_cache()?;
         times.emit += start.elapsed();
-        Ok(Planned { code: Runner::Wgpu(Arc::new(executable)), signature })
+        Ok(Planned { code: Runner::Wgpu(Arc::new(executable)), signature, repeated: None })
     }
 
     /// The same code and constants with another team; what runs on a device has none.
@@ -269,18 +296,18 @@ impl Planned {
             #[cfg(feature = "wgpu")]
             Runner::Wgpu(executable) => Runner::Wgpu(executable.clone()),
         };
-        Planned { code, signature: self.signature.clone() }
+        Planned { code, signature: self.signature.clone(), repeated: self.repeated.clone() }
     }
 
     /// Runs each step by itself so many times; gives the seconds of each, by round.
     pub(crate) fn profile(
         &self,
-        session: &mut Option<PlannedSession>,
+        sessions: &mut PlannedSessions,
         inputs: &[Value],
         rounds: usize,
         budget: &Budget,
     ) -> Result<Vec<Vec<f64>>> {
-        let PlannedSession { instance, outputs, .. } = self.fit_all(session, inputs, budget)?;
+        let PlannedSession { instance, outputs, .. } = self.fit_all(&mut sessions.once, inputs, budget)?;
         match instance {
             Instance::Cpu(instance) => {
                 let mut outputs = memory_for(outputs)?;
@@ -392,7 +419,8 @@ impl Planned {
         Ok(session)
     }
 
-    fn session(
+    /// What runs the plan with these sizes and values of symbols.
+    pub(crate) fn session(
         &self,
         inputs: Vec<(DType, Vec<usize>)>,
         bindings: Bindings,
@@ -425,20 +453,17 @@ impl Planned {
 
     pub(crate) fn run_values(
         &self,
-        session: &mut Option<PlannedSession>,
+        sessions: &mut PlannedSessions,
         inputs: &[Value],
         times: Times<'_>,
         budget: &Budget,
     ) -> Result<Vec<Value>> {
-        let session = self.fit_all(session, inputs, budget)?;
-        let size = |o: &Option<(DType, Vec<usize>)>| {
-            o.as_ref().and_then(|(d, n)| d.bytes_for(n.iter().product())).unwrap_or(0)
-        };
-        let mut results: Vec<Vec<u8>> =
-            session.outputs.iter().map(|o| zeros(size(o))).collect::<Result<_>>()?;
+        let PlannedSessions { once, whole } = sessions;
+        let session = self.fit_all(once, inputs, budget)?;
+        let mut results: Vec<Vec<u8>> = session.output_bytes().map(zeros).collect::<Result<_>>()?;
         let given = inputs.iter().map(bytes_of);
         let taken = results.iter_mut().map(Vec::as_mut_slice);
-        session.instance.run(given, taken, times, &budget.options)?;
+        self.run_in(session, whole, given, taken, times, budget)?;
         let mut values = Vec::with_capacity(results.len());
         for (n, bytes) in results.into_iter().enumerate() {
             values.push(match &session.outputs[n] {
@@ -455,7 +480,7 @@ impl Planned {
     /// Runs on views; allocates nothing if the sizes are those of the last run.
     pub(crate) fn run_views(
         &self,
-        session: &mut Option<PlannedSession>,
+        sessions: &mut PlannedSessions,
         inputs: &[TensorView<'_>],
         outputs: &mut [TensorViewMut<'_>],
         times: Times<'_>,
@@ -467,7 +492,8 @@ impl Planned {
         if !contiguous {
             return Ok(Ran::No);
         }
-        let session = self.fit(session, inputs.iter().map(|v| (v.dtype(), v.sizes())), budget)?;
+        let PlannedSessions { once, whole } = sessions;
+        let session = self.fit(once, inputs.iter().map(|v| (v.dtype(), v.sizes())), budget)?;
         if session.instance.is_fallible() || session.outputs.iter().any(Option::is_none) {
             return Ok(Ran::No);
         }
@@ -478,8 +504,53 @@ impl Planned {
         }
         let given = inputs.iter().filter_map(TensorView::contiguous);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
-        session.instance.run(given, taken, times, &budget.options)?;
+        self.run_in(session, whole, given, taken, times, budget)?;
         Ok(Ran::Yes)
+    }
+
+    /// Runs as often as is asked for: all at once, if that is known how to and takes less time.
+    fn run_in<'a>(
+        &self,
+        once: &mut PlannedSession,
+        whole: &mut Option<Box<WholeLoop>>,
+        inputs: impl Iterator<Item = &'a [u8]> + Clone,
+        outputs: impl Iterator<Item = &'a mut [u8]>,
+        times: Times<'_>,
+        budget: &Budget,
+    ) -> Result<()> {
+        let options = &budget.options;
+        let whole = match (&self.code, &self.repeated) {
+            (Runner::Cpu { team, .. }, Some(repeated)) => {
+                repeated.fit(whole, (self, once), times, (team, budget))?.map(|w| (w, repeated))
+            }
+            _ => None,
+        };
+        let Some((WholeLoop { session: Some(all), states, .. }, repeated)) = whole else {
+            return once.instance.run(inputs, outputs, times, options);
+        };
+        // Its last input has no bytes, only sizes.
+        let none: &[u8] = &[];
+        if states.is_empty() {
+            return all.instance.run(inputs.chain([none]), outputs, Times::ONCE, options);
+        }
+        let left = states.iter_mut().map(|(memory, bytes)| &mut memory.as_mut_slice()[..*bytes]);
+        // As long as the states are lent, no longer.
+        let given = inputs.clone().chain([none]).map(|bytes| -> &[u8] { bytes });
+        all.instance.run(given, left, Times::ONCE, options)?;
+        let states = &*states;
+        let given = inputs.enumerate().map(|(n, bytes)| match repeated.state(n) {
+            Some(at) => &states[at].0.as_slice()[..states[at].1],
+            None => bytes,
+        });
+        once.instance.run(given, outputs.map(|o| &mut *o), Times::ONCE, options)
+    }
+}
+
+impl PlannedSession {
+    /// How many bytes each output has.
+    pub(crate) fn output_bytes(&self) -> impl Iterator<Item = usize> {
+        let size = |(d, n): &(DType, Vec<usize>)| d.bytes_for(n.iter().product());
+        self.outputs.iter().map(move |o| o.as_ref().and_then(size).unwrap_or(0))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::cpu::Isa;
 use crate::planned::{Planned, Unpacked};
+use crate::repeated::feeds;
 use crate::session::Session;
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, Error, Graph, Result, Site, Type};
@@ -164,8 +165,9 @@ impl Program {
                 graph.check_sites(&[Site::Cpu])?;
                 let isa = usable(options.isa)?;
                 let fusion = options.fusion;
+                let feeds = feeds(&inputs, &outputs);
                 let code = match (&options.passes, fusion) {
-                    (Passes::Standard, Fusion::Predicted) => Unpacked::standard(&graph, isa, times)?,
+                    (Passes::Standard, Fusion::Predicted) => Unpacked::standard(&graph, isa, &feeds, times)?,
                     (Passes::None | Passes::Standard, _) => Unpacked::new(&graph, isa, fusion, times)?,
                     (Passes::Custom(pipeline), _) => {
                         Unpacked::new(&times.passes(|| pipeline.run(&graph))?, isa, fusion, times)?

@@ -3,8 +3,9 @@
 //! Comes in: values for the inputs, in order or by name; goes out: values of the outputs. Types, sizes and the facts
 //! about them are checked before anything is computed.
 
-use crate::planned::{PlannedSession, Ran, Times};
+use crate::planned::{PlannedSessions, Ran, Times};
 use crate::program::{Compiled, Port, Program};
+use crate::repeated::feeds;
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, nearest};
@@ -15,7 +16,7 @@ pub struct Session {
     program: Program,
     budget: Budget,
     /// What a compiled program runs with, for the sizes of the last run.
-    planned: Option<PlannedSession>,
+    planned: PlannedSessions,
 }
 
 /// What a run is given besides its inputs.
@@ -69,7 +70,7 @@ impl Session {
             #[cfg(feature = "wgpu")]
             pace: lawson_wgpu::Pace::default(),
         };
-        Session { program, budget, planned: None }
+        Session { program, budget, planned: PlannedSessions::default() }
     }
 
     /// The program.
@@ -86,7 +87,7 @@ impl Session {
         options.max_bytes = limits.max_bytes.unwrap_or(interp::Options::default().max_bytes);
         self.budget.max_bytes = limits.max_bytes;
         // Made under the limits of before.
-        self.planned = None;
+        self.planned = PlannedSessions::default();
     }
 
     /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it, nor does anything on
@@ -196,7 +197,9 @@ impl Session {
     /// outputs of the last run.
     ///
     /// Which outputs become which inputs the signature says ([`Port::lives_in`]); if no output says so, those that have the
-    /// type of the input at their place do. On the CPU target the team goes through all runs in one call.
+    /// type of the input at their place do. On the CPU target the team goes through all runs in one call; if the program works on elements
+    /// that do not need each other, all runs are one kernel, made when it is first asked for, in which the state of an
+    /// element stays in registers. Results are the same, bit by bit.
     ///
     /// ```
     /// # use lawson::{CompileOptions, Program, Tensor, graph::Graph};
@@ -265,13 +268,7 @@ impl Session {
                 Error::new(Code::Usage, "a loop of 0 runs has no outputs").help("run it once or more")
             );
         }
-        let (inputs, outputs) = (self.program.inputs(), self.program.outputs());
-        let mut feeds: Vec<(usize, usize)> =
-            outputs.iter().enumerate().filter_map(|(n, o)| Some((n, o.lives_in?))).collect();
-        if feeds.is_empty() {
-            let pairs = inputs.iter().zip(outputs).enumerate();
-            feeds.extend(pairs.filter(|(_, (i, o))| i.ty == o.ty).map(|(n, _)| (n, n)));
-        }
+        let feeds = feeds(self.program.inputs(), self.program.outputs());
         if feeds.is_empty() && times > 1 {
             let help = "say with `in %input` which outputs are state, or run it once";
             return Err(Error::new(Code::Usage, "no output of the program can become an input").help(help));

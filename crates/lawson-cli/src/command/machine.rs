@@ -4,7 +4,7 @@ use super::machine_device;
 use crate::args::MachineArgs;
 use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
-use lawson::kernel::machine::{Machine, Rate, Rates};
+use lawson::kernel::machine::{LOST_AT, Machine, Rate, Rates};
 use lawson::machine::{Kept, model, this_machine, to_json};
 use lawson::{Code, Error, Result};
 use serde_json::json;
@@ -154,8 +154,13 @@ fn print(
     };
     one("barrier of the team", Some(rates.barrier), Some(estimates.barrier), "s")?;
     one("a step of a plan", Some(rates.launch), Some(estimates.launch), "s")?;
+    one("the same, far away", Some(rates.cold), Some(estimates.cold), "s")?;
     one("a run of a plan", Some(rates.run), Some(estimates.run), "s")?;
     one("reading the disk", rates.disk, estimates.disk, "B/s")?;
+    one("others into L3", Some(rates.others), Some(estimates.others), "B/s")?;
+    writeln!(out)?;
+    let lost = LOST_AT.iter().zip(rates.lost).map(|(at, lost)| format!("{:.0}% of {at}", 100.0 * lost));
+    writeln!(out, "lost when so many times L3 are read: {}", lost.collect::<Vec<_>>().join(", "))?;
     writeln!(out)?;
     match (path, fresh) {
         (Some(path), true) => writeln!(out, "kept in {path}")?,

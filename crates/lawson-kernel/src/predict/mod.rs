@@ -1,7 +1,7 @@
 //! The cost model: how long a kernel will take, and why.
 //!
 //! In: a kernel (scheduled, or as lowering made it), values of its parameters, the machine, and where its operands are when
-//! it starts. Out: a [`Prediction`]: the seconds that the units of a core need, those that each level of memory needs to
+//! it starts. Out: a [`Prediction`]: the seconds that the units of a core need, those that the levels of memory need to
 //! deliver, and what starting it costs; the greatest of the first two decides, and names the regime.
 //!
 //! `outline.rs` counts iterations, `work.rs` instructions (`operation.rs` has their prices), `traffic.rs` bytes; `plan.rs` finds for
@@ -18,7 +18,7 @@ pub use operation::Operation;
 pub use plan::predict_plan;
 
 use crate::buffer::{BufferId, Role};
-use crate::machine::{Home, Machine};
+use crate::machine::{Home, Machine, Spread};
 use crate::tree::Kernel;
 use lawson_graph::{Bindings, Result};
 use outline::outline;
@@ -48,6 +48,8 @@ pub struct Setting<'a> {
     /// For each argument, the bytes that were touched since it was: what else must have stayed in a cache for it to be there.
     /// Arguments that are not listed come from memory.
     pub since: &'a [f64],
+    /// The bytes that were touched since the kernel was last started: whether its code is at hand.
+    pub started: f64,
     /// Whether the team meets before the kernel starts.
     pub waits: bool,
 }
@@ -100,7 +102,7 @@ pub struct Prediction {
     pub seconds: f64,
     /// What the units of the busiest core need.
     pub compute: f64,
-    /// What the slowest level of memory needs.
+    /// What the levels of memory need to deliver.
     pub memory: f64,
     /// What starting it costs.
     pub overhead: f64,
@@ -148,10 +150,10 @@ impl Limit {
 
 /// The part of a cache that can be counted on: lines are not kept by what will be needed next.
 const USABLE: f64 = 0.8;
-/// The part of the last level from which on lines begin to go.
-const GOING: f64 = 0.9;
-/// Lines that are written are brought first, and go back: so many times the bytes.
-const WRITE: f64 = 2.0;
+/// How long one waits for a line of the last level, as a part of how long for one of memory.
+const NEARER: f64 = 0.2;
+/// Lines that are written are brought first, and go back later, when nobody waits for them: as if so many times the bytes were read.
+const WRITE: f64 = 1.25;
 /// How much of the lesser of computing and moving does not happen beside the greater.
 const BESIDE: f64 = 0.15;
 
@@ -179,6 +181,7 @@ const BESIDE: f64 = 0.15;
 ///     threads: 1,
 ///     form: Form::Natural,
 ///     since: &[],
+///     started: 0.0,
 ///     waits: false,
 /// };
 /// assert_eq!(predict(&kernel, &setting)?.regime, Regime::Memory);
@@ -200,7 +203,7 @@ pub fn predict(kernel: &Kernel, setting: &Setting<'_>) -> Result<Prediction> {
     let once = Traffic::new(kernel, bindings, 1)?.once(&items);
     let arguments = arguments(kernel, setting, &once);
     let (memory, slowest) = memory(kernel, setting, &items, &once, &arguments)?;
-    let overhead = rates.launch + if setting.waits && threads > 1 { rates.barrier } else { 0.0 };
+    let overhead = start(setting) + if setting.waits && threads > 1 { rates.barrier } else { 0.0 };
 
     let seconds = compute.max(memory) + BESIDE * compute.min(memory) + overhead;
     let (regime, limit) = match () {
@@ -226,8 +229,17 @@ fn capacities(machine: &Machine) -> [f64; 3] {
 
 /// The part of what was touched so many bytes ago that is no longer in the last level: it does not go all at once.
 fn missing(since: Option<f64>, machine: &Machine) -> f64 {
-    let whole = machine.l3 as f64 * GOING;
-    since.map_or(1.0, |bytes| ((bytes - whole) / whole).clamp(0.0, 1.0))
+    since.map_or(1.0, |bytes| machine.rates.lost(bytes, machine.l3 as f64))
+}
+
+/// The seconds that calling a kernel takes: more if its code has left the caches of the core.
+fn start(setting: &Setting<'_>) -> f64 {
+    let (machine, rates) = (setting.machine, &setting.machine.rates);
+    if machine.spread == Spread::Grid || setting.started <= machine.l2 as f64 * USABLE {
+        return rates.launch;
+    }
+    let lost = missing(Some(setting.started), machine);
+    rates.launch + rates.cold * (NEARER + (1.0 - NEARER) * lost)
 }
 
 /// Where the arguments are when the kernel starts.
@@ -247,7 +259,8 @@ fn arguments(kernel: &Kernel, setting: &Setting<'_>, once: &[Moved]) -> Vec<Argu
     kernel.arguments().enumerate().map(argument).collect()
 }
 
-/// The seconds that the slowest level needs, and which it is.
+/// The seconds that it takes until all that is touched has come, and the level that most of them are spent on. What comes from a level takes as
+/// long as reading there does, whichever levels it passes on its way.
 fn memory(
     kernel: &Kernel,
     setting: &Setting<'_>,
@@ -257,7 +270,9 @@ fn memory(
 ) -> Result<(f64, Home)> {
     let (machine, threads) = (setting.machine, setting.threads.max(1));
     let rates = &machine.rates;
-    let mut slowest = (0.0, Home::L2);
+    // By level, the bytes that a member brings into it, and those that all store past the caches.
+    let mut into = [0.0; 3];
+    let mut past = 0.0;
     for (level, capacity) in capacities(machine).into_iter().enumerate() {
         // The last level is shared: what all members bring goes into it.
         let members = if level == 2 { 1 } else { threads };
@@ -265,44 +280,44 @@ fn memory(
             Form::Natural => once.to_vec(),
             Form::Scheduled => Traffic::new(kernel, setting.bindings, members)?.moved(items, capacity),
         };
-        let part = if setting.form == Form::Natural && level < 2 { 1.0 / threads as f64 } else { 1.0 };
         let fits = moved.iter().map(Moved::touched).sum::<f64>() <= capacity;
-        let (mut through, mut past) = (0.0, 0.0);
-        for (n, m) in moved.iter().enumerate() {
+        let through = |(n, m): (usize, &Moved)| {
             let argument = arguments.iter().position(|a| a.buffer.0 as usize == n);
             let since = argument.and_then(|a| setting.since.get(a).copied());
             let bytes = m.read + WRITE * m.written;
-            through += match (kernel.buffers[n].role, level) {
+            match (kernel.buffers[n].role, level) {
                 // Scratch is written before it is read: what fits never moves.
-                (Role::Scratch(_), _) => {
-                    if fits {
-                        0.0
-                    } else {
-                        bytes
-                    }
-                }
+                (Role::Scratch(_), _) if fits => 0.0,
+                (Role::Scratch(_), _) => bytes,
                 (_, 2) => {
                     let first = (once[n].read + WRITE * once[n].written).min(bytes);
                     first * missing(since, machine) + (bytes - first)
                 }
-                _ => {
-                    let home = argument.map(|a| arguments[a].home as usize);
-                    if fits && home.is_some_and(|h| h <= level) { 0.0 } else { bytes }
-                }
-            };
-            if level == 2 {
-                past += m.streamed;
+                _ if fits && argument.is_some_and(|a| arguments[a].home as usize <= level) => 0.0,
+                _ => bytes,
             }
-        }
-        let from = Home::ALL[level + 1];
-        let rate = rates.read[level + 1];
-        let seconds = match level {
-            2 => through / rates.at(rate, threads) + past / rates.at(rates.copy, threads),
-            _ => (part * through / rate.core).max(part * through * threads as f64 / rates.at(rate, threads)),
         };
-        if seconds > slowest.0 {
-            slowest = (seconds, from);
+        let through: f64 = moved.iter().enumerate().map(through).sum();
+        let whole = level == 2 || setting.form == Form::Natural;
+        into[level] = if whole { through / threads as f64 } else { through };
+        if level == 2 {
+            past = moved.iter().map(|m| m.streamed).sum();
         }
     }
-    Ok(slowest)
+    let mut all = 0.0;
+    let mut slowest = (0.0, Home::L2);
+    for (level, bytes) in into.into_iter().enumerate() {
+        let rate = rates.read[level + 1];
+        // What came from farther is counted there.
+        let from_here = bytes - into.get(level + 1).copied().unwrap_or(0.0).min(bytes);
+        let mut seconds = from_here / rate.core.min(rates.at(rate, threads) / threads as f64);
+        if level == 2 {
+            seconds += past / rates.at(rates.copy, threads);
+        }
+        all += seconds;
+        if seconds > slowest.0 {
+            slowest = (seconds, Home::ALL[level + 1]);
+        }
+    }
+    Ok((all, slowest.1))
 }

@@ -4,7 +4,7 @@
 //! lines. A part whose boxes fit into a cache brings each of them once. A loop that does not fit while its body does brings what its
 //! iterations touch together; if the body does not fit either, it brings what the body brings, every time.
 
-use super::outline::{Item, Loop, for_each_load, interval, size};
+use super::outline::{Item, Loop, for_each_load, interval, outline, size};
 use crate::buffer::{Buffer, BufferId};
 use crate::expr::ExprId;
 use crate::index::Index;
@@ -44,11 +44,25 @@ enum Way {
     Streamed,
 }
 
+/// What a kernel touches of one argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reached {
+    /// The first byte, and the one behind the last; that of the buffer if there is none.
+    pub(super) first: usize,
+    pub(super) end: Option<usize>,
+    /// How many bytes of them, each once.
+    pub(super) bytes: f64,
+    /// Whether it is written past the caches.
+    pub(super) streamed: bool,
+}
+
 /// What a part of the kernel touches of one buffer.
 #[derive(Clone, Default)]
 struct Touched {
     /// By dimension: the least and the greatest index.
     span: Vec<(i64, i64)>,
+    /// Whether data decide where it is touched.
+    anywhere: bool,
     /// The sum over all places that touch it.
     sum: Moved,
 }
@@ -91,6 +105,28 @@ impl<'k> Traffic<'k> {
     /// By buffer: what the whole kernel touches, each byte once.
     pub(super) fn once(&mut self, items: &[Item<'k>]) -> Vec<Moved> {
         self.footprint(items)
+    }
+
+    /// By argument: which bytes the whole kernel touches.
+    fn reached(&mut self, items: &[Item<'k>]) -> Vec<Reached> {
+        let mut touched: Vec<Option<Touched>> = vec![None; self.extents.len()];
+        self.touch_all(items, &mut touched);
+        let (kernel, bindings) = (self.kernel, self.bindings);
+        let reached = |b: BufferId| {
+            let extent = &self.extents[b.0 as usize];
+            let Some(t) = &touched[b.0 as usize] else {
+                return Reached { first: 0, end: Some(0), bytes: 0.0, streamed: false };
+            };
+            let range = if t.anywhere { None } else { range(kernel.buffer(b), &t.span, bindings) };
+            let bytes = |elements: i64| (elements.max(0) as f64 * extent.element) as usize;
+            Reached {
+                first: range.map_or(0, |(first, _)| bytes(first)),
+                end: range.map(|(_, last)| bytes(last.saturating_add(1))),
+                bytes: volume(&t.span, extent),
+                streamed: t.sum.streamed > 0.0,
+            }
+        };
+        kernel.arguments().map(reached).collect()
     }
 
     /// By buffer: what moves into a cache of so many bytes.
@@ -217,6 +253,7 @@ impl<'k> Traffic<'k> {
         for (a, b) in entry.span.iter_mut().zip(&span) {
             *a = (a.0.min(b.0), a.1.max(b.1));
         }
+        entry.anywhere |= index.iter().any(Index::has_data);
         match way {
             Way::Read => entry.sum.read += bytes,
             Way::Written => entry.sum.written += bytes,
@@ -228,6 +265,30 @@ impl<'k> Traffic<'k> {
     fn interval(&self, index: &Index) -> (i64, i64) {
         interval(self.kernel, self.bindings, &self.axes, index)
     }
+}
+
+/// By argument: which bytes a kernel touches.
+pub(super) fn touches(kernel: &Kernel, bindings: &Bindings) -> Result<Vec<Reached>> {
+    let items = outline(kernel, bindings)?;
+    Ok(Traffic::new(kernel, bindings, 1)?.reached(&items))
+}
+
+/// The first and the last element of a box.
+fn range(buffer: &Buffer, span: &[(i64, i64)], bindings: &Bindings) -> Option<(i64, i64)> {
+    let (mut first, mut last) = (0i64, 0i64);
+    for digit in &buffer.layout.digits {
+        let (lo, hi) = span.get(digit.dim)?;
+        let (lo, hi) = (lo.div_euclid(digit.divide.max(1)), hi.div_euclid(digit.divide.max(1)));
+        let (lo, hi) = match digit.modulo {
+            Some(m) if lo.div_euclid(m.max(1)) != hi.div_euclid(m.max(1)) => (0, m - 1),
+            Some(m) => (lo.rem_euclid(m.max(1)), hi.rem_euclid(m.max(1))),
+            None => (lo, hi),
+        };
+        let stride = size(&digit.stride, bindings).ok()?;
+        first = first.checked_add(lo.checked_mul(stride)?)?;
+        last = last.checked_add(hi.checked_mul(stride)?)?;
+    }
+    Some((first, last))
 }
 
 /// Members that are left to share the loops inside.

@@ -386,6 +386,13 @@ impl<'k> Worker<'k> {
 
     /// How elements lie along an axis, as the first of them do.
     fn spacing(&self, buffer: BufferId, index: &[Index], axis: AxisId) -> Spacing {
+        let mut apart = false;
+        for i in index {
+            i.visit_data(&mut |d| apart |= d.index.iter().any(|i| self.index_mask(i) & bit(axis) != 0));
+        }
+        if apart {
+            return Spacing::Apart;
+        }
         let first = self.values[axis.0 as usize].0;
         let at = |n: i64| self.offset(buffer, index, axis, first + n);
         match (at(0), at(1)) {
@@ -395,12 +402,12 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// Where an element lies if an axis has this value and all others their first.
+    /// Where an element lies if an axis has this value and all others their first, and data that decide it are 0.
     fn offset(&self, buffer: BufferId, index: &[Index], axis: AxisId, value: i64) -> Option<i64> {
         let parameter = |s: &lawson_graph::Symbol| self.bindings.get(s);
         let mut sum = 0i64;
         for digit in &self.kernel.buffer(buffer).layout.digits {
-            let i = index[digit.dim].eval(&|a| self.axis(a, axis, value), &parameter, &|_, _| None)?;
+            let i = index[digit.dim].eval(&|a| self.axis(a, axis, value), &parameter, &|_, _| Some(0))?;
             let i = i.div_euclid(digit.divide.max(1));
             let i = digit.modulo.map_or(i, |m| i.rem_euclid(m.max(1)));
             sum = sum.checked_add(i.checked_mul(digit.stride.eval(&parameter)?)?)?;

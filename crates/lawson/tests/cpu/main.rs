@@ -11,6 +11,7 @@ mod host;
 mod loops;
 mod ports;
 mod random;
+mod repeated;
 mod runs;
 mod threads;
 mod views;
