@@ -58,6 +58,7 @@ fn stages(graph: &Graph, pipeline: &Pipeline, rounds: usize) -> Result<Stages, F
         );
     }
     emitting.sort_by(|a, b| b.total_cmp(a));
+    let looked_up = plan.looked_up();
     let constants = plan.clone().take_constants()?;
     let mut pack = [0.0; 2];
     let (mut moving, mut constant_bytes) = (0.0, 0);
@@ -65,7 +66,7 @@ fn stages(graph: &Graph, pipeline: &Pipeline, rounds: usize) -> Result<Stages, F
         let team = Team::new(members)?;
         let mut rounds: Vec<_> = (0..rounds.max(1)).map(|_| constants.clone()).collect();
         let count = rounds.len();
-        let next = || Ok(Constants::new(rounds.pop().ok_or("no constants are left")?, &team)?);
+        let next = || Ok(Constants::new(rounds.pop().ok_or("no constants are left")?, &looked_up, &team)?);
         let (median, packed) = timed(count, next)?;
         *seconds = median;
         constant_bytes = 0;
