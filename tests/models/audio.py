@@ -4,6 +4,7 @@ import torch
 import transformers as tf
 
 from case import Case, family
+from dense import awake
 from language import WORDS, decoder, first, sound, words
 
 
@@ -33,7 +34,7 @@ def mels(model, name, bands, steps=(20, 13), pick=None, **more):
 @family("dac")
 def dac():
     config = tf.DacConfig(encoder_hidden_size=8, downsampling_ratios=[2, 4], decoder_hidden_size=32, upsampling_ratios=[4, 2], n_codebooks=2, codebook_size=32, codebook_dim=4)
-    return waves(tf.DacModel(config), pick=lambda out: out.audio_values)
+    return waves(awake(tf.DacModel(config)), pick=lambda out: out.audio_values)
 
 
 @family("mimi")
@@ -53,7 +54,7 @@ def univnet():
         kernel_predictor_num_blocks=1, kernel_predictor_hidden_channels=8,
     )
     return Case(
-        tf.UnivNetModel(config).eval(),
+        awake(tf.UnivNetModel(config)).eval(),
         inputs=lambda batch: {"input_features": torch.randn(batch, 10, 16), "noise_sequence": torch.randn(batch, 10, 8)},
         dims={"batch": (2, 1)},
         axes={n: {0: "batch"} for n in ("input_features", "noise_sequence")},
@@ -67,7 +68,7 @@ def hifi_gan():
         model_in_dim=16, upsample_initial_channel=32, upsample_rates=[4, 2], upsample_kernel_sizes=[8, 4], resblock_kernel_sizes=[3, 5],
         resblock_dilation_sizes=[[1, 3], [1, 2]],
     )
-    return mels(tf.SpeechT5HifiGan(config), "spectrogram", 16)
+    return mels(awake(tf.SpeechT5HifiGan(config)), "spectrogram", 16)
 
 
 @family("vits")

@@ -32,7 +32,7 @@ def loud(net, side):
 def awake(net):
     """The network with weights that keep the size of values, where those of its initialisation let them vanish."""
     for m in net.modules():
-        if isinstance(m, (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)):
+        if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.ConvTranspose1d, nn.ConvTranspose2d)):
             nn.init.kaiming_normal_(m.weight)
     return net
 

@@ -4,6 +4,7 @@ import torch
 import transformers as tf
 
 from case import Case, family
+from dense import loud
 from language import ENCODER, WORDS, decoder, encoder, first, text, words
 
 VIT = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, image_size=32, patch_size=8)
@@ -18,15 +19,15 @@ def pictures(model, side=32, pick=first, channels=3, name="pixel_values", batch=
 family("cvt")(lambda: pictures(tf.CvtForImageClassification(tf.CvtConfig(embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 2, 3], patch_sizes=[7, 3, 3])), side=64))
 family("dinov3_vit")(lambda: pictures(tf.DINOv3ViTModel(tf.DINOv3ViTConfig(**VIT, num_register_tokens=2))))
 family("dinov3_convnext")(lambda: pictures(tf.DINOv3ConvNextModel(tf.DINOv3ConvNextConfig(hidden_sizes=[8, 16, 32, 32], depths=[1, 1, 1, 1])), side=64))
-family("hgnet_v2")(lambda: pictures(tf.HGNetV2ForImageClassification(tf.HGNetV2Config(
+family("hgnet_v2")(lambda: pictures(loud(tf.HGNetV2ForImageClassification(tf.HGNetV2Config(
     embedding_size=8, stem_channels=[3, 8, 8], stage_in_channels=[8, 16, 32, 32], stage_mid_channels=[8, 8, 8, 8], stage_out_channels=[16, 32, 32, 32],
     stage_num_blocks=[1, 1, 1, 1], stage_numb_of_layers=[2, 2, 2, 2], depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 32, 32],
-)), side=64))
+)), 64), side=64))
 family("ijepa")(lambda: pictures(tf.IJepaModel(tf.IJepaConfig(**VIT))))
 family("vitdet")(lambda: pictures(tf.VitDetModel(tf.VitDetConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=8, pretrain_image_size=32, window_block_indices=[0], window_size=2, use_relative_position_embeddings=True))))
-family("text_net")(lambda: pictures(tf.TextNetForImageClassification(tf.TextNetConfig(
+family("text_net")(lambda: pictures(loud(tf.TextNetForImageClassification(tf.TextNetConfig(
     stem_out_channels=8, hidden_sizes=[8, 8, 16, 16, 16], conv_layer_kernel_sizes=[[[3, 3]], [[3, 1]], [[1, 3]], [[3, 3]]], conv_layer_strides=[[1], [2], [2], [2]],
-)), side=64))
+)), 64), side=64))
 family("mgp_str")(lambda: Case(
     tf.MgpstrForSceneTextRecognition(tf.MgpstrConfig(
         image_size=[16, 32], patch_size=4, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, max_token_length=5, num_character_labels=10,
@@ -63,7 +64,7 @@ def mask2former():
         backbone_config=backbone, feature_size=32, mask_feature_size=32, hidden_dim=32, encoder_feedforward_dim=32, encoder_layers=1, decoder_layers=2,
         num_attention_heads=2, dim_feedforward=32, num_queries=5, num_labels=3,
     )
-    return pictures(tf.Mask2FormerForUniversalSegmentation(config), side=64, batch=(1, 1), pick=lambda out: (out.class_queries_logits, out.masks_queries_logits))
+    return pictures(tf.Mask2FormerModel(config), side=64, batch=(1, 1), pick=lambda out: (out.pixel_decoder_last_hidden_state, out.transformer_decoder_last_hidden_state))
 
 
 @family("mask_former")
@@ -71,7 +72,7 @@ def mask_former():
     backbone = tf.SwinConfig(image_size=64, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 1, 1], window_size=4, out_features=["stage1", "stage2", "stage3", "stage4"])
     detr = tf.DetrConfig(d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, num_queries=5)
     config = tf.MaskFormerConfig(fpn_feature_size=32, mask_feature_size=32, backbone_config=backbone, decoder_config=detr, num_labels=3)
-    return pictures(tf.MaskFormerForInstanceSegmentation(config), side=64, batch=(1, 1), pick=lambda out: (out.class_queries_logits, out.masks_queries_logits))
+    return pictures(tf.MaskFormerModel(config), side=64, batch=(1, 1), pick=lambda out: (out.pixel_decoder_last_hidden_state, out.transformer_decoder_last_hidden_state))
 
 
 @family("group_vit")

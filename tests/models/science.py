@@ -161,7 +161,7 @@ class Latents(nn.Module):
         x = self.first(z)
         x = x + self.a(x)
         q, k, v = self.qkv(self.norm(x)).flatten(2).chunk(3, 1)
-        x = x + F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2).view_as(x)
+        x = x + F.scaled_dot_product_attention(*(v.transpose(1, 2)[:, None] for v in (q, k, v)))[:, 0].transpose(1, 2).reshape(x.shape)
         x = F.interpolate(x, scale_factor=2.0, mode="nearest")
         return torch.clamp(self.last(x + self.b(x)), -1, 1)
 
