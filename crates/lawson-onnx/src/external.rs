@@ -12,6 +12,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The most tensors with maps of their own: a process has a limited number of them, and a file could name the same bytes often.
+const MAX_APART: usize = 4096;
+
 /// The files that tensors of a model lie in.
 #[derive(Debug, Default)]
 pub(crate) struct External {
@@ -39,6 +42,9 @@ impl External {
         let key = (bytes.as_ptr().addr(), bytes.len());
         if let Some(own) = self.apart.get(&key) {
             return Some(own.clone());
+        }
+        if self.apart.len() >= MAX_APART {
+            return None;
         }
         let own = self.read.values().chain(self.model.as_deref()).find_map(|file| file.apart(bytes))?;
         self.apart.insert(key, own.clone());
