@@ -366,9 +366,10 @@ mod tests {
 
     #[test]
     fn what_is_read_at_a_rate_between_two_levels_comes_from_both() {
-        let [near, far] = [Rate::new(100.0, 100.0), Rate::new(25.0, 25.0)];
+        // Times of 1 and 3 for what is near and far, and of 2 for half of each: all without rounding.
+        let [near, far] = [1.0, 1.0 / 3.0].map(|rate| Rate::new(rate, rate));
         let read = [near, near, near, far];
-        assert_eq!([100.0, 25.0, 40.0].map(|rate| from_memory(rate, &read)), [0.0, 1.0, 0.5]);
+        assert_eq!([1.0, 1.0 / 3.0, 0.5].map(|rate| from_memory(rate, &read)), [0.0, 1.0, 0.5]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use lawson_kernel::plan::hosted::HostKernels;
 use lawson_kernel::{Action, Plan, Slot};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A device as the model sees it: estimates of a large one, in which a *slot* is the time in which all of its units do one
@@ -236,11 +237,15 @@ impl Executable {
             return Ok(known.clone());
         }
         let listings: Vec<&Listing> = self.shaders.iter().collect();
-        let pipelines = handles.pipelines_of(&listings).into_iter().collect::<Result<Vec<_>>>()?;
-        let mut constants = HashMap::new();
-        for (slot, tensor, packing) in &self.constants {
-            constants.insert(*slot, self.constant(&handles, *slot, tensor, packing)?);
-        }
+        // The driver compiles while constants are written.
+        let (pipelines, constants) = std::thread::scope(|scope| {
+            let compiling =
+                scope.spawn(|| handles.pipelines_of(&listings).into_iter().collect::<Result<Vec<_>>>());
+            let constants = self.constants_on(&handles);
+            let pipelines = compiling.join().map_err(|_| Error::internal("compiling shaders was given up"));
+            (pipelines, constants)
+        });
+        let (pipelines, constants) = (pipelines??, constants?);
         let made = Arc::new(Loaded { handles, pipelines, constants, windowed: Mutex::default() });
         *loaded = Some(made.clone());
         Ok(made)
@@ -259,6 +264,30 @@ impl Executable {
         let made = Arc::new(Windowed { listing, pipelines });
         lock(&loaded.windowed).insert(key.clone(), made.clone());
         Ok(made)
+    }
+
+    /// The constants on the device: written by several threads, because most of the time goes into memory that nobody touched before.
+    fn constants_on(&self, handles: &Handles) -> Result<HashMap<Slot, wgpu::Buffer>> {
+        const MOST_WRITERS: usize = 4;
+        let writers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(MOST_WRITERS);
+        let next = AtomicUsize::new(0);
+        let write = || {
+            let mut mine = Vec::new();
+            while let Some((slot, tensor, packing)) = self.constants.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                mine.push((*slot, self.constant(handles, *slot, tensor, packing)?));
+            }
+            Ok(mine)
+        };
+        let all: Vec<Result<Vec<(Slot, wgpu::Buffer)>>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..writers).map(|_| scope.spawn(write)).collect();
+            let mut all = vec![write()];
+            let given_up = || Err(Error::internal("writing constants was given up"));
+            all.extend(others.into_iter().map(|other| other.join().unwrap_or_else(|_| given_up())));
+            all
+        });
+        let all: Vec<Vec<(Slot, wgpu::Buffer)>> = all.into_iter().collect::<Result<_>>()?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// A constant on the device, laid out as kernels read it.
