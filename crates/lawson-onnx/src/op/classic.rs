@@ -1,6 +1,5 @@
 //! Classic machine learning (`ai.onnx.ml`) besides trees: scaling, encoding, linear models, and what models end with.
 
-use super::forest::as_rows;
 use super::{hosted, one};
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -26,6 +25,17 @@ impl Transform {
             "SOFTMAX" => Transform::Softmax,
             "SOFTMAX_ZERO" => Transform::SoftmaxZero,
             other => return Err(cx.unsupported(format!("`{}` with the `post_transform` `{other}`", cx.op()))),
+        })
+    }
+
+    /// The same by its number, as `TreeEnsemble` has it.
+    pub(super) fn numbered(cx: &NodeCx<'_, '_>) -> Result<Transform> {
+        Ok(match cx.int("post_transform")?.unwrap_or(0) {
+            0 => Transform::None,
+            1 => Transform::Softmax,
+            2 => Transform::Logistic,
+            3 => Transform::SoftmaxZero,
+            other => return Err(cx.unsupported(format!("`{}` with the `post_transform` {other}", cx.op()))),
         })
     }
 
@@ -95,6 +105,15 @@ impl Labels {
                 hosted::look_up(cx, index, keys, values)
             }
         }
+    }
+}
+
+/// The rows of a matrix, for operators that take vectors as one row.
+fn as_rows(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<ValueId> {
+    let shape = cx.b.shape(x)?;
+    match &shape[..] {
+        [n] => cx.b.reshape(x, Shape::from(vec![Dim::ONE, n.clone()])),
+        _ => Ok(x),
     }
 }
 
@@ -273,4 +292,22 @@ pub(super) fn linear_classifier(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let scores = linear(cx, labels.len())?;
     let label = labels.best(cx, scores)?;
     Ok(vec![label.into(), transform.apply(cx, scores)?.into()])
+}
+
+pub(super) fn binarizer(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let threshold = cx.float("threshold", 0.0)?;
+    let x = cx.value(0)?;
+    let dtype = cx.b.dtype(x)?;
+    let bound = cx.b.full_like(x, threshold)?;
+    let above = cx.b.compare(CompareKind::Gt, x, bound)?;
+    one(cx.b.cast(above, dtype)?)
+}
+
+/// Entries of the last axis; a vector gives one row.
+pub(super) fn array_feature_extractor(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (x, at) = (cx.value(0)?, cx.value(1)?);
+    let (shape, count) = (cx.b.shape(x)?, cx.b.shape(at)?.elements());
+    let at = cx.b.reshape(at, [count.clone()])?;
+    let y = cx.b.take(x, at, shape.rank().saturating_sub(1))?;
+    one(if shape.rank() == 1 { cx.b.reshape(y, [Dim::ONE, count])? } else { y })
 }
