@@ -233,3 +233,26 @@ fn the_least_over_trees_is_defined_where_every_leaf_has_every_target() {
         assert_eq!(imported(node(weights), DType::F32, "1").unwrap_err().code(), Code::OnnxUnsupported);
     }
 }
+
+#[test]
+fn large_integers_are_imputed_exactly() {
+    let mark = (1i64 << 53) + 1;
+    let node = node("Imputer", "x", "y")
+        .ints("imputed_value_int64s", &[i64::MAX, -mark])
+        .int("replaced_value_int64", mark);
+    let y = run(node, &host(&[2, 2], &[mark, mark, mark - 1, mark + 1]));
+    assert_eq!(y.to_vec::<i64>().unwrap(), [i64::MAX, -mark, mark - 1, mark + 1]);
+}
+
+#[test]
+fn rows_without_length_stay() {
+    let x = host(&[3, 2], &[3f32, 4.0, 0.0, 0.0, -2.0, 0.0]);
+    let by = |norm: &str| run(node("Normalizer", "x", "y").text("norm", norm), &x).to_vec::<f32>().unwrap();
+    assert_eq!(by("MAX"), [0.75, 1.0, 0.0, 0.0, -2.0, 0.0]);
+    assert_eq!(by("L1"), [3.0 / 7.0, 4.0 / 7.0, 0.0, 0.0, -1.0, 0.0]);
+    assert_eq!(by("L2"), [0.6, 0.8, 0.0, 0.0, -1.0, 0.0]);
+    let g =
+        graph(vec![input("x", DType::F32, &["3", "2"])], &[], vec![node("LpNormalization", "x", "y")], "y");
+    let y = eval(&import_graph(g).unwrap(), std::slice::from_ref(&x)).remove(0);
+    assert_eq!(y.to_vec::<f32>().unwrap(), by("L2"));
+}
