@@ -29,17 +29,6 @@ impl Transform {
         })
     }
 
-    /// The same by its number, as `TreeEnsemble` has it.
-    pub(super) fn numbered(cx: &NodeCx<'_, '_>) -> Result<Transform> {
-        Ok(match cx.int("post_transform")?.unwrap_or(0) {
-            0 => Transform::None,
-            1 => Transform::Softmax,
-            2 => Transform::Logistic,
-            3 => Transform::SoftmaxZero,
-            other => return Err(cx.unsupported(format!("`{}` with the `post_transform` {other}", cx.op()))),
-        })
-    }
-
     /// Scores `[rows, classes]` after it.
     pub(super) fn apply(self, cx: &mut NodeCx<'_, '_>, y: ValueId) -> Result<ValueId> {
         match self {

@@ -340,8 +340,15 @@ pub(super) fn ensemble(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             );
         }
     };
-    let transform = Transform::numbered(cx)?;
-    refuse_single(cx, transform, targets)?;
+    // What the standard calls 1 and 2, ONNX Runtime takes for 2 and 1, and the standard's own evaluator for nothing.
+    if let Some(n) = cx.int("post_transform")?.filter(|n| *n != 0) {
+        return Err(cx
+            .unsupported(format!(
+                "`{}` with the `post_transform` {n}, on which runtimes do not agree",
+                cx.op()
+            ))
+            .help("write the function as a node of its own, such as `Softmax` or `Sigmoid`"));
+    }
     let forest = by_number(cx, dtype, leaves)?;
     let first = forest.tests.len() - leaves;
     let entry = |(i, t): (usize, &i64)| {
@@ -351,6 +358,5 @@ pub(super) fn ensemble(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             .ok_or_else(|| cx.wrong(format!("leaf {i} of `{}` is for target {t} of {targets}", cx.op())))
     };
     let entries = own.iter().enumerate().map(entry).collect::<Result<Vec<_>>>()?;
-    let y = sums(cx, &forest, &Weights { entries, numbers, targets }, aggregate)?;
-    one(transform.apply(cx, y)?)
+    one(sums(cx, &forest, &Weights { entries, numbers, targets }, aggregate)?)
 }

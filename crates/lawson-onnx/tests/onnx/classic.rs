@@ -187,6 +187,10 @@ fn trees_that_make_no_sense_are_refused_with_what_is_wrong() {
             "no `aggregate_function` 4",
         ),
         (
+            of(&[(0, LE, 0.0, Leaf(0), Leaf(1))], &[0]).int("post_transform", 1),
+            "on which runtimes do not agree",
+        ),
+        (
             ensemble(DType::F64, &[(0, LE, 0.0, Leaf(0), Leaf(1))], &[0], &leaves),
             "are f64, but operand 0 is f32",
         ),
