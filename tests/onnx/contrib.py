@@ -275,8 +275,32 @@ def ensembles():
     case("imputer_integers", "Imputer", [("x", large)], imputed_value_int64s=[2**62 + 1, -(2**55) - 1], replaced_value_int64=2**53 + 1, domain="ai.onnx.ml")
 
 
+def lengths():
+    """`GroupQueryAttention` whose entries have different numbers of earlier keys, in a cache that is just large enough or has room."""
+    heads, kv, size = 4, 2, 16
+    angles = np.arange(16)[:, None] / 10.0 ** np.arange(8)[None, :]
+    tables = [("c", np.cos(angles).astype(np.float32)), ("s", np.sin(angles).astype(np.float32))]
+    shape = dict(num_heads=heads, kv_num_heads=kv)
+
+    def of(name, new, held, last, total, **more):
+        batch = len(last)
+        given = [(n, f32(batch, new, h * size)) for n, h in (("q", heads), ("k", kv), ("v", kv))]
+        given += [(n, f32(batch, kv, held, size)) for n in ("pk", "pv")]
+        given += [("n", np.array(last, np.int32)), ("total", np.array(total, np.int32)), *tables]
+        case(name, "GroupQueryAttention", given, ("y", "key", "value"), **shape, **more)
+
+    fixed = dict(constants=("total",))
+    of("group_query_lengths", 1, 3, [3, 1], 4, do_rotary=1)
+    of("group_query_lengths_known", 1, 3, [3, 1], 4, **fixed)
+    of("group_query_window", 1, 5, [5, 2], 6, local_window_size=2, do_rotary=1, **fixed)
+    of("group_query_room", 1, 8, [3, 1], 4, do_rotary=1, **fixed)
+    of("group_query_room_several", 2, 8, [4], 5, do_rotary=1, **fixed)
+    of("group_query_room_fresh", 3, 8, [2, 2], 3, do_rotary=1, **fixed)
+    of("group_query_alone", 2, 3, [4], 5, do_rotary=1, **fixed)
+
+
 if __name__ == "__main__":
     shutil.rmtree(TARGET, ignore_errors=True)
-    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles):
+    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles, lengths):
         group()
     print(f"{sum(1 for _ in TARGET.iterdir())} cases by ONNX Runtime {ort.__version__} in {TARGET}")

@@ -61,7 +61,12 @@ pub fn below(folder: &Path, path: &str) -> Result<PathBuf> {
         true => Path::new("."),
         false => folder,
     };
-    let canonical = |p: &Path| p.canonicalize().map_err(|e| io_error("open the side file", p, &e));
+    let canonical = |p: &Path| {
+        let failed = |e| {
+            io_error("open the side file", p, &e).help("copy it together with the model, under the same name")
+        };
+        p.canonicalize().map_err(failed)
+    };
     let (root, file) = (canonical(folder)?, canonical(&folder.join(relative))?);
     if !file.starts_with(&root) {
         return Err(outside());

@@ -67,13 +67,15 @@ impl External {
                     Code::OnnxModel,
                     format!("the {key} of external data is `{text}`, not a number of bytes"),
                 )
+                .help("save the model anew with its external data")
             }),
         };
         let Some(location) = entry("location") else {
             return Err(Error::new(
                 Code::OnnxModel,
                 "a tensor with external data does not say in which file",
-            ));
+            )
+            .help("its `external_data` must have a `location`, the name of a file beside the model"));
         };
         let Some(folder) = &self.folder else {
             return Err(Error::new(Code::Io, "the model has external data, but comes from no folder")
@@ -98,7 +100,8 @@ impl External {
                     "external data at {offset}, {length} bytes long, end after `{location}`, which has {} bytes",
                     bytes.len()
                 ),
-            )),
+            )
+            .help("the file may be cut off, or of another model")),
         }
     }
 }

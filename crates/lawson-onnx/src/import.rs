@@ -11,7 +11,9 @@ use crate::map::FileBytes;
 use crate::node::NodeCx;
 use crate::op::lookup;
 use crate::order::in_order;
-use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
+use crate::proto::{
+    FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto,
+};
 use crate::scope::Scope;
 use crate::special::Special;
 use crate::survey::{self, node_name};
@@ -146,26 +148,41 @@ pub(crate) fn import(
             scope.define(name, Item::Constant(tensor.clone()))?;
             continue;
         }
+        if name.is_empty() {
+            return Err(Error::new(Code::OnnxModel, "an input has no name").at(input_field(graph, info)));
+        }
         let ty = names.input_type(&mut b, info, special)?;
         // What depends on an input that is known, and is not known all the same, only a run tells.
         if ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
             shared.deciding.insert(name.to_string());
         }
-        let value = b.input(name, ty)?;
+        let value = b.input(name, ty).map_err(|e| e.at(input_field(graph, info)))?;
         scope.define(name, special.input(&mut b, name, value)?)?;
     }
     let model = Model { opsets, functions: &functions, shared: &shared };
     let outputs = nodes(&model, &mut b, &mut scope, graph, 0);
     special.needs(shared.asked.take());
-    for (info, item) in graph.output.iter().zip(outputs?) {
+    let outputs = outputs?;
+    if outputs.is_empty() {
+        return Err(Error::new(Code::OnnxModel, "the model has no outputs, so that it computes nothing")
+            .at(Place::Field("graph.output".to_string()))
+            .help("name what it should compute as outputs of its graph"));
+    }
+    for (i, (info, item)) in graph.output.iter().zip(outputs).enumerate() {
         let name = info.name.as_deref().unwrap_or_default();
         let value = match item.as_value() {
             Some(v) => v,
             None => scope.value(&mut b, name)?,
         };
-        b.output(name, value)?;
+        types::check_output(info, b.ty(value))?;
+        b.output(name, value).map_err(|e| e.at(Place::Field(format!("graph.output[{i}]"))))?;
     }
     b.finish()
+}
+
+fn input_field(graph: &GraphProto, info: &ValueInfoProto) -> Place {
+    let at = graph.input.iter().position(|i| std::ptr::eq(i, info)).unwrap_or_default();
+    Place::Field(format!("graph.input[{at}]"))
 }
 
 /// Adds the constants and nodes of a graph whose inputs are in scope; returns what its outputs stand for.
@@ -184,21 +201,29 @@ pub(crate) fn nodes(
         scope.define(name, Item::Constant(constant))?;
     }
     for (i, tensor) in graph.initializer.iter().enumerate() {
-        let constant =
-            model.tensor(tensor).map_err(|e| e.at(Place::Field(format!("graph.initializer[{i}]"))))?;
-        scope.define(tensor.name.as_deref().unwrap_or_default(), Item::Constant(constant))?;
+        let at = |e: Error| e.at(Place::Field(format!("graph.initializer[{i}]")));
+        let constant = model.tensor(tensor).map_err(at)?;
+        let Some(name) = tensor.name.as_deref().filter(|n| !n.is_empty()) else {
+            return Err(at(Error::new(
+                Code::OnnxModel,
+                "a constant has no name, so that no node can use it",
+            )));
+        };
+        scope.define(name, Item::Constant(constant)).map_err(at)?;
     }
     for node in in_order(graph) {
         self::node(model, b, scope, node, depth).map_err(|e| {
             used_too_early(scope, graph, node).unwrap_or(e).at(place(graph.name.as_deref(), node))
         })?;
     }
-    let output = |name: &str| {
-        scope
-            .find(name)
-            .ok_or_else(|| Error::new(Code::OnnxModel, format!("nothing defines the output `{name}`")))
+    let output = |(i, o): (usize, &ValueInfoProto)| {
+        let name = o.name.as_deref().unwrap_or_default();
+        scope.find(name).ok_or_else(|| {
+            let unknown = scope.unknown(format!("nothing defines the output `{name}`"), name);
+            unknown.at(Place::Field(format!("graph.output[{i}]")))
+        })
     };
-    graph.output.iter().map(|o| output(o.name.as_deref().unwrap_or_default())).collect()
+    graph.output.iter().enumerate().map(output).collect()
 }
 
 /// That a node uses what a later one defines, if it does.
@@ -276,7 +301,7 @@ fn results(
         // The survey has refused unknown operators of every node that can be reached.
         return Err(Error::internal(format!("`{name}` was found by the survey, but not by the import")));
     };
-    let mut cx = NodeCx::new(b, scope, model, node, version, depth);
+    let cx = NodeCx::new(b, scope, model, node, version, depth);
     if let Some(items) = dims::fold(&cx, build)? {
         return Ok(items);
     }
@@ -288,6 +313,8 @@ fn results(
         Some(items) if !cx.has_known() => return Ok(items),
         folded => folded,
     };
+    // What was looked at so far was not looked at by the operator.
+    let mut cx = NodeCx::new(b, scope, model, node, version, depth);
     let items = build(&mut cx)?;
     cx.finish()?;
     let items: Vec<Item> = match folded {

@@ -27,6 +27,8 @@ pub(crate) struct NodeCx<'a, 's> {
     /// How many bodies and functions are around the node.
     pub(crate) depth: usize,
     read: RefCell<HashSet<&'static str>>,
+    /// The operands that were asked for.
+    taken: RefCell<HashSet<usize>>,
 }
 
 impl<'a, 's> NodeCx<'a, 's> {
@@ -38,7 +40,7 @@ impl<'a, 's> NodeCx<'a, 's> {
         version: i64,
         depth: usize,
     ) -> NodeCx<'a, 's> {
-        NodeCx { b, scope, model, node, version, depth, read: RefCell::default() }
+        NodeCx { b, scope, model, node, version, depth, read: RefCell::default(), taken: RefCell::default() }
     }
 
     /// The operator's name.
@@ -71,6 +73,7 @@ impl<'a, 's> NodeCx<'a, 's> {
 
     /// Whether operand `i` is there.
     pub(crate) fn has(&self, i: usize) -> bool {
+        self.taken.borrow_mut().insert(i);
         self.node.input.get(i).is_some_and(|name| !name.is_empty())
     }
 
@@ -88,10 +91,22 @@ impl<'a, 's> NodeCx<'a, 's> {
     }
 
     fn name_of(&self, i: usize) -> Result<&'a str> {
+        self.taken.borrow_mut().insert(i);
         match self.node.input.get(i) {
             Some(name) if !name.is_empty() => Ok(name),
-            _ => Err(self.wrong(format!("`{}` needs operand {i}, which is not given", self.op()))),
+            _ => {
+                let given = self.node.input.iter().filter(|n| !n.is_empty()).count();
+                let (op, plural) = (self.op(), if given == 1 { "" } else { "s" });
+                Err(self
+                    .wrong(format!("`{op}` needs operand {i}, which is not given"))
+                    .help(format!("the node has {given} operand{plural}; they count from 0")))
+            }
         }
+    }
+
+    /// Marks an operand as one that changes nothing.
+    pub(crate) fn ignore_operand(&self, i: usize) {
+        self.taken.borrow_mut().insert(i);
     }
 
     /// What operand `i` stands for.
@@ -241,9 +256,13 @@ impl<'a, 's> NodeCx<'a, 's> {
 
     fn attribute(&self, name: &'static str, kind: i32) -> Result<Option<&'a AttributeProto>> {
         self.read.borrow_mut().insert(name);
-        let Some(found) = self.node.attribute.iter().find(|a| a.name.as_deref() == Some(name)) else {
-            return Ok(None);
-        };
+        let mut named = self.node.attribute.iter().filter(|a| a.name.as_deref() == Some(name));
+        let Some(found) = named.next() else { return Ok(None) };
+        if named.next().is_some() {
+            return Err(self
+                .attribute_error(name, "the attribute is given twice")
+                .help("remove one of them"));
+        }
         if found.ref_attr_name.as_ref().is_some_and(|n| !n.is_empty()) {
             return Err(
                 self.attribute_error(name, "a reference to a function's attribute outside a function")
@@ -356,8 +375,18 @@ impl<'a, 's> NodeCx<'a, 's> {
         }
     }
 
-    /// Checks that every attribute was asked for.
+    /// Checks that every attribute and every operand was asked for: what nobody looks at would change the meaning.
     pub(crate) fn finish(&self) -> Result<()> {
+        let taken = self.taken.borrow();
+        let spare = |(i, name): &(usize, &String)| !name.is_empty() && !taken.contains(i);
+        if let Some((i, name)) = self.node.input.iter().enumerate().find(spare) {
+            let (op, version) = (self.op(), self.version);
+            return Err(self
+                .unsupported(format!(
+                    "`{op}` of version {version} is given an operand {i}, `{name}`, that Lawson does not know"
+                ))
+                .help("the operand may belong to another version of the operator"));
+        }
         let read = self.read.borrow();
         // Operators of the first versions name buffers that they may reuse; that changes nothing.
         let known = |n: &str| read.contains(n) || n == "consumed_inputs";

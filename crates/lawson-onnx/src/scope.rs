@@ -5,8 +5,11 @@
 
 use crate::item::Item;
 use crate::same::Key;
-use lawson_graph::{Builder, Code, Dim, Error, Result, ValueId};
+use lawson_graph::{Builder, Code, Dim, Error, Result, ValueId, nearest};
 use std::collections::{HashMap, HashSet};
+
+/// The longest name that is taken for a misspelt one.
+const MAX_NEAR: usize = 80;
 
 /// Names with what they stand for.
 #[derive(Debug, Default)]
@@ -98,11 +101,24 @@ impl<'a> Scope<'a> {
 
     /// What a name stands for, or that it is unknown.
     pub(crate) fn get(&self, name: &str) -> Result<Item> {
-        self.find(name).ok_or_else(|| {
-            Error::new(Code::OnnxModel, format!("nothing before this node defines the value `{name}`")).help(
-                "the nodes of a model stand in an order in which values are defined before they are used",
-            )
-        })
+        self.find(name).ok_or_else(|| self.unknown(format!("nothing defines the value `{name}`"), name))
+    }
+
+    /// That nothing has a name, with the name that may be meant.
+    pub(crate) fn unknown(&self, message: String, name: &str) -> Error {
+        let mut known: Vec<&str> = Vec::new();
+        let mut scope = Some(self);
+        while let Some(Scope { around, items, .. }) = scope {
+            known.extend(items.keys().map(String::as_str));
+            scope = around.map(|(_, around)| around);
+        }
+        // Maps have no order; the message should.
+        known.sort_unstable();
+        let error = Error::new(Code::OnnxModel, message);
+        match nearest(name, known.into_iter().filter(|k| k.len() <= MAX_NEAR && !k.is_empty())) {
+            Some(near) => error.help(format!("there is `{near}`, which may be meant")),
+            None => error.help("no input, constant or node has this name; part of the model may be missing"),
+        }
     }
 
     /// The value of the graph that a name stands for.

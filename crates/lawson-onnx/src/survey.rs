@@ -4,9 +4,9 @@
 
 use crate::decode::{Opsets, canonical_domain};
 use crate::import::Functions;
-use crate::op::lookup;
+use crate::op::{lookup, since};
 use crate::proto::{GraphProto, ModelProto, NodeProto};
-use lawson_graph::{Code, Error, Result};
+use lawson_graph::{Code, Error, Result, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -32,14 +32,20 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         if count == 1 { "" } else { "s" }
     );
     for ((domain, name, version), nodes) in &unknown {
-        let domain = if domain.is_empty() { "ai.onnx" } else { domain };
+        let spelled = if domain.is_empty() { "ai.onnx" } else { domain };
         let version = version.map_or("no version imported".to_string(), |v| format!("version {v}"));
+        let hint = match since(domain, name) {
+            Some(first) => format!(", which has it from version {first} on"),
+            None => nearest(name, crate::op::operators(domain))
+                .map_or_else(String::new, |near| format!(", which has `{near}`")),
+        };
         let named: Vec<String> = nodes.iter().take(SHOWN).map(|n| format!("`{}`", node_name(n))).collect();
         let more = match nodes.len().saturating_sub(SHOWN) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let _ = write!(message, "\n  `{name}` of {domain} ({version}): node {}{more}", named.join(", "));
+        let what = if name.is_empty() { "an empty `op_type`".to_string() } else { format!("`{name}`") };
+        let _ = write!(message, "\n  {what} of {spelled} ({version}){hint}: node {}{more}", named.join(", "));
     }
     Err(Error::new(Code::OnnxUnsupported, message)
         .help("simplify the model, export it at another opset, or ask for the operators"))

@@ -40,7 +40,11 @@ pub(crate) fn dtype(number: i32) -> Result<DType> {
             let name = if number < 16 { "complex numbers" } else { "6-bit floats" };
             return Err(Error::new(Code::OnnxUnsupported, format!("{name} have no dtype in Lawson")));
         }
-        _ => return Err(Error::new(Code::OnnxModel, format!("{number} is not an element type"))),
+        0 => return Err(Error::new(Code::OnnxModel, "the element type is not said, or 0")),
+        _ => {
+            return Err(Error::new(Code::OnnxModel, format!("{number} is not an element type"))
+                .help("they are 1 (float) to 28; the file may be damaged"));
+        }
     })
 }
 
@@ -53,10 +57,9 @@ pub(crate) fn host_tensor(proto: &TensorProto, external: &mut External) -> Resul
 fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
     let dtype = dtype(proto.data_type.unwrap_or(0))?;
     let mut sizes = Vec::with_capacity(proto.dims.len());
-    for d in &proto.dims {
-        sizes.push(
-            usize::try_from(*d).map_err(|_| Error::new(Code::OnnxModel, format!("a dimension is {d}")))?,
-        );
+    for (axis, d) in proto.dims.iter().enumerate() {
+        let wrong = || Error::new(Code::OnnxModel, format!("dimension {axis} of the tensor is {d}"));
+        sizes.push(usize::try_from(*d).map_err(|_| wrong().help("sizes of constants are 0 or more"))?);
     }
     let count = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
     let count = count.filter(|n| dtype.bytes_for(*n).is_some());
@@ -64,7 +67,8 @@ fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
         return Err(Error::new(
             Code::OnnxModel,
             format!("a tensor of sizes {sizes:?} has too many elements"),
-        ));
+        )
+        .help("no memory holds so many; the file may be damaged"));
     };
     if dtype == DType::Str {
         return text(proto, &sizes, count);
@@ -74,11 +78,20 @@ fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
         (_, Some(raw)) if !raw.is_empty() => raw.clone(),
         _ => typed(proto, dtype)?,
     };
+    let is_empty = bytes.is_empty();
     let tensor = match external.apart(&bytes) {
         Some(own) => HostTensor::from_bytes(dtype, &sizes, own).map(HostTensor::mapped),
         None => HostTensor::from_bytes(dtype, &sizes, bytes),
     };
-    tensor.map_err(|e| Error::new(Code::OnnxModel, e.message()).help("the file may be cut off or damaged"))
+    tensor.map_err(|e| {
+        let help = match is_empty {
+            true => {
+                "elements stand in `raw_data`, in the field for their type, or in another file: all are empty"
+            }
+            false => "the file may be cut off or damaged, or the element type may be another one",
+        };
+        Error::new(Code::OnnxModel, e.message()).help(help)
+    })
 }
 
 /// How many times as many elements a sparse tensor may have as it lists; a small one may have any number.

@@ -60,6 +60,28 @@ pub(crate) fn check_fixed(info: &ValueInfoProto, tensor: &HostTensor) -> Result<
     .at(Place::Field(format!("type of the input `{name}`"))))
 }
 
+/// Checks that an output has the dtype that the model declares. Shapes are not compared: exporters leave there what they were before.
+pub(crate) fn check_output(info: &ValueInfoProto, ty: &Type) -> Result<()> {
+    let name = info.name.as_deref().unwrap_or_default();
+    let declared = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+        Some(TypeValue::Tensor(t)) => t.elem_type.filter(|n| *n != 0),
+        _ => None,
+    };
+    let (Some(declared), Some(own)) = (declared, ty.as_tensor()) else { return Ok(()) };
+    let field = || Place::Field(format!("type of the output `{name}`"));
+    let declared = dtype(declared).map_err(|e| e.at(field()))?;
+    if declared == own.dtype {
+        return Ok(());
+    }
+    let said = format!(
+        "the output `{name}` is declared as {declared}, but what the model computes is {}",
+        own.dtype
+    );
+    Err(Error::new(Code::OnnxModel, said)
+        .at(field())
+        .help("mend the declaration, or convert the output with a `Cast`"))
+}
+
 impl Names {
     /// The names in the shapes of the inputs.
     pub(crate) fn of<'a>(inputs: impl IntoIterator<Item = &'a ValueInfoProto>) -> Names {
@@ -166,15 +188,21 @@ impl Names {
                 return Err(Error::new(
                     Code::OnnxUnsupported,
                     format!("the input `{name}` is a tensor whose number of dimensions is not said"),
-                ));
+                )
+                .help("declare a shape, whose sizes may be open; or import the model for given inputs"));
             }
         };
         let mut dims = Vec::with_capacity(declared.len());
         for (axis, dim) in declared.into_iter().enumerate() {
             let is_empty = given.and_then(|t| t.sizes().get(axis)) == Some(&0);
             let dim = match &dim.value {
-                // Some exporters write an unknown dimension as -1.
                 Some(DimensionValue::Value(v)) if *v >= 0 => Dim::from(*v),
+                // Some exporters write an unknown dimension as -1.
+                Some(DimensionValue::Value(v)) if *v < -1 => {
+                    let said = format!("dimension {axis} of the input `{name}` is {v}");
+                    return Err(Error::new(Code::OnnxModel, said)
+                        .help("a dimension is a size, a name, or -1 where it is open"));
+                }
                 _ if is_empty => Dim::ZERO,
                 Some(DimensionValue::Param(text)) if !text.is_empty() => self.dim(text),
                 _ => Dim::from(self.fresh(&format!("{name}_{axis}"))),

@@ -109,6 +109,8 @@ pub(super) fn dropout(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         cx.ignore(name);
     }
     let ratio = cx.float("ratio", 0.5)?;
+    // Where nothing is dropped, how much would be is of no interest.
+    cx.ignore_operand(1);
     let training = if cx.has(2) { cx.constant_of(2, "mode")? } else { HostTensor::scalar(false) };
     if (0..training.len()).any(|i| training.int_at(i) != 0) {
         let ratio = if cx.has(1) { cx.constant_of(1, "ratio")?.float_at(0) } else { ratio };

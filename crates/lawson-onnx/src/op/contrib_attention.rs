@@ -1,9 +1,8 @@
 //! Attention of `com.microsoft`: one product for queries, keys and values, or three; masks by lengths or by elements; earlier keys
-//! in a cache; heads of keys that several heads of queries share, with rotary embeddings.
+//! in a cache. `group_query.rs` has the one whose heads of queries share heads of keys.
 
 use super::attention::{join_heads, repeat_heads, split_heads};
 use super::contrib_quant::dequantised;
-use super::rotary;
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::CompareKind;
@@ -11,18 +10,18 @@ use lawson_graph::{Builder, DType, Dim, Linear, Result, Shape, ValueId, WeightLa
 
 /// What scores are changed by before the softmax.
 #[derive(Default)]
-struct Masks {
+pub(super) struct Masks {
     /// Added to scores.
-    added: Option<ValueId>,
+    pub(super) added: Option<ValueId>,
     /// Which keys a query sees, besides.
-    seen: Vec<ValueId>,
+    pub(super) seen: Vec<ValueId>,
     /// What takes the place of scores that are not seen.
-    hidden: f64,
-    softcap: f64,
+    pub(super) hidden: f64,
+    pub(super) softcap: f64,
 }
 
 /// `softmax(q·kᵀ·scale + …)·v` over `[batch, heads, length, size]`, with as many heads of keys as divide those of queries.
-fn attended(
+pub(super) fn attended(
     b: &mut Builder<'static>,
     [q, k, v]: [ValueId; 3],
     scale: Option<f64>,
@@ -61,7 +60,7 @@ fn attended(
 }
 
 /// Which keys a query sees that stands behind `past` others: bool `[queries, keys]`.
-fn causal(b: &mut Builder<'static>, queries: &Dim, keys: &Dim, past: &Dim) -> Result<ValueId> {
+pub(super) fn causal(b: &mut Builder<'static>, queries: &Dim, keys: &Dim, past: &Dim) -> Result<ValueId> {
     let shape = [queries.clone(), keys.clone()];
     let (query, key) = (b.iota(DType::I64, shape.clone(), 0)?, b.iota(DType::I64, shape, 1)?);
     let past = b.dim_scalar(past, DType::I64)?;
@@ -95,24 +94,24 @@ fn key_mask(cx: &mut NodeCx<'_, '_>, mask: ValueId, keys: &Dim) -> Result<ValueI
 }
 
 /// The part of the last axis that starts there.
-fn columns(b: &mut Builder<'static>, x: ValueId, start: i64, size: i64) -> Result<ValueId> {
+pub(super) fn columns(b: &mut Builder<'static>, x: ValueId, start: i64, size: i64) -> Result<ValueId> {
     let axis = b.tensor_type(x)?.rank().saturating_sub(1);
     b.slice_axis(x, axis, start, size)
 }
 
 /// How many keys a cache `[batch, heads, length, size]` holds.
-fn cached(cx: &NodeCx<'_, '_>, keys: ValueId) -> Result<Dim> {
+pub(super) fn cached(cx: &NodeCx<'_, '_>, keys: ValueId) -> Result<Dim> {
     let shape = cx.b.shape(keys)?;
     let length = shape.get(2).filter(|_| shape.rank() == 4).cloned();
     length.ok_or_else(|| cx.wrong(format!("`{}` with earlier keys of {shape}", cx.op())))
 }
 
-fn heads_of(cx: &NodeCx<'_, '_>) -> Result<i64> {
+pub(super) fn heads_of(cx: &NodeCx<'_, '_>) -> Result<i64> {
     let heads = cx.int("num_heads")?.filter(|h| (1..=1 << 20).contains(h));
     heads.ok_or_else(|| cx.wrong(format!("`{}` has no `num_heads`", cx.op())))
 }
 
-fn scale_of(cx: &NodeCx<'_, '_>) -> Result<Option<f64>> {
+pub(super) fn scale_of(cx: &NodeCx<'_, '_>) -> Result<Option<f64>> {
     let scale = cx.float("scale", 0.0)?;
     Ok(if scale == 0.0 { None } else { Some(scale) })
 }
@@ -242,58 +241,6 @@ pub(super) fn multi_head(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     if cx.flag("unidirectional", false)? {
         masks.seen.push(causal(cx.b, &queries, &keys, &before)?);
-    }
-    let y = attended(cx.b, [q, k, v], scale, &masks)?;
-    Ok(vec![join_heads(cx, y)?.into(), k.into(), v.into()])
-}
-
-/// Fewer heads of keys than of queries, a cache of earlier keys, rotary embeddings. All entries of a batch have as many earlier keys
-/// as the cache holds.
-pub(super) fn group_query(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let (heads, scale) = (heads_of(cx)?, scale_of(cx)?);
-    let kv_heads = cx.int("kv_num_heads")?.unwrap_or(heads).clamp(1, 1 << 20);
-    let (rotates, softcap) = (cx.flag("do_rotary", false)?, cx.float("softcap", 0.0)?);
-    let interleaved = cx.flag("rotary_interleaved", false)?;
-    let window = cx.int("local_window_size")?.unwrap_or(-1);
-    cx.ignore("smooth_softmax");
-    let mut q = cx.value(0)?;
-    let (mut k, mut v) = match (cx.optional(1)?, cx.optional(2)?) {
-        (Some(k), Some(v)) => (k, v),
-        _ => {
-            // All three side by side.
-            let width = cx.b.shape(q)?.last().and_then(Dim::as_const).unwrap_or(0);
-            let size = width / kv_heads.saturating_mul(2).saturating_add(heads).max(1);
-            let packed = q;
-            q = columns(cx.b, packed, 0, heads * size)?;
-            let k = columns(cx.b, packed, heads * size, kv_heads * size)?;
-            (k, columns(cx.b, packed, (heads + kv_heads) * size, kv_heads * size)?)
-        }
-    };
-    q = split_heads(cx, q, Some(heads))?;
-    (k, v) = (split_heads(cx, k, Some(kv_heads))?, split_heads(cx, v, Some(kv_heads))?);
-    let (past_key, past_value) = (cx.optional(3)?, cx.optional(4)?);
-    let before = past_key.map_or(Ok(Dim::ZERO), |keys| cached(cx, keys))?;
-    let shape = cx.b.shape(q)?;
-    if rotates {
-        let caches = [cx.value(7)?, cx.value(8)?];
-        let dims = [shape[0].clone(), shape[2].clone()];
-        let place = cx.b.iota(DType::I64, dims, 1)?;
-        let first = cx.b.dim_scalar(&before, DType::I64)?;
-        let place = cx.b.add(place, first)?;
-        q = rotary::turned_heads(cx, q, caches, Some(place), interleaved, None)?;
-        k = rotary::turned_heads(cx, k, caches, Some(place), interleaved, None)?;
-    }
-    if let (Some(keys), Some(values)) = (past_key, past_value) {
-        (k, v) = (cx.b.concat(&[keys, k], 2)?, cx.b.concat(&[values, v], 2)?);
-    }
-    let keys = cx.b.shape(k)?[2].clone();
-    let mut masks = Masks { softcap, hidden: f64::NEG_INFINITY, ..Masks::default() };
-    masks.seen.push(causal(cx.b, &shape[2], &keys, &before)?);
-    if window >= 0 {
-        // A query sees so many keys, itself included.
-        let far = before.clone() - window;
-        let too_far = causal(cx.b, &shape[2], &keys, &far)?;
-        masks.seen.push(cx.b.not(too_far)?);
     }
     let y = attended(cx.b, [q, k, v], scale, &masks)?;
     Ok(vec![join_heads(cx, y)?.into(), k.into(), v.into()])

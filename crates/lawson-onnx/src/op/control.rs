@@ -240,9 +240,11 @@ fn rolled(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>) -> Result<Vec<Item>> {
                 let item = cx.item(0)?;
                 cx.unknown(0, &item, "number of iterations");
             }
-            Err(cx.unsupported(
-                "a loop that stacks results and may end early, or runs a number of times known only then",
-            ))
+            Err(cx
+                .unsupported(
+                    "a loop that stacks results and may end early, or runs a number of times known only then",
+                )
+                .help("let it run a number of times that follows from shapes, with a condition that stays true; or import the model for given inputs"))
         }
         _ => as_while(cx, lp),
     }

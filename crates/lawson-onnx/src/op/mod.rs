@@ -18,6 +18,7 @@ mod conv;
 mod einsum;
 mod forest;
 mod gather;
+mod group_query;
 mod grow;
 mod hosted;
 mod integer;
@@ -70,6 +71,13 @@ pub(crate) fn lookup(domain: &str, name: &str, version: i64) -> Option<Build> {
     let table = table::of(domain)?;
     let found = table.binary_search_by(|e| e.name.cmp(name)).ok()?;
     table[found].versions.iter().rev().find(|(since, _)| *since <= version).map(|(_, build)| *build)
+}
+
+/// The version of its domain from which on an operator is imported.
+pub(crate) fn since(domain: &str, name: &str) -> Option<i64> {
+    let table = table::of(domain)?;
+    let found = table.binary_search_by(|e| e.name.cmp(name)).ok()?;
+    table[found].versions.first().map(|(since, _)| *since)
 }
 
 /// The names of the operators of a domain that are imported, in order; the standard domain is the empty text.

@@ -19,10 +19,14 @@ fn read(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, Vec<i64>, Windows, bool)> {
 /// The same for a tensor.
 fn read_for(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<(Vec<i64>, Windows, bool)> {
     let shape = cx.b.shape(x)?;
-    let window = cx.ints("kernel_shape")?.map(<[i64]>::to_vec);
-    let Some(window) = window.filter(|w| w.len() + 2 == shape.rank()) else {
-        return Err(cx.wrong(format!("`kernel_shape` of `{}` does not fit {shape}", cx.op())));
+    let Some(window) = cx.ints("kernel_shape")?.map(<[i64]>::to_vec) else {
+        return Err(cx.wrong(format!("`{}` has no `kernel_shape`", cx.op())));
     };
+    if window.len() + 2 != shape.rank() {
+        return Err(
+            cx.wrong(format!("`kernel_shape` of `{}` is {window:?}, which does not fit {shape}", cx.op()))
+        );
+    }
     /// The most elements of a window.
     const MAX_AREA: i64 = 1 << 31;
     let area = window.iter().try_fold(1i64, |n, w| n.checked_mul(*w)).filter(|n| (1..=MAX_AREA).contains(n));

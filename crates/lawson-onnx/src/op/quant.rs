@@ -19,7 +19,15 @@ fn scales(cx: &mut NodeCx<'_, '_>, x: ValueId, quantised: DType) -> Result<Scale
         let own = cx.b.dtype(x)?;
         scale = cx.b.cast(scale, if own == quantised { DType::F32 } else { own })?;
     }
-    let zero = if quantised.is_float() { None } else { cx.optional(2)? };
+    let zero = if quantised.is_float() {
+        let zero = if cx.has(2) { cx.item(2)?.constant().cloned() } else { None };
+        if zero.is_some_and(|z| (0..z.len()).any(|i| z.float_at(i) != 0.0)) {
+            return Err(cx.wrong(format!("the zero point of `{}` is not 0, which floats must have", cx.op())));
+        }
+        None
+    } else {
+        cx.optional(2)?
+    };
     let (shape, own) = (cx.b.shape(x)?, cx.b.shape(scale)?);
     let axis = cx.int("axis")?.unwrap_or(1);
     let block = cx.int("block_size")?.filter(|b| *b != 0);

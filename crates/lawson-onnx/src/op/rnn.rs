@@ -313,7 +313,7 @@ fn network(cx: &mut NodeCx<'_, '_>, cell: Cell) -> Result<Vec<Item>> {
 }
 
 fn network_of(cx: &mut NodeCx<'_, '_>, cell: Cell, weights: Weights) -> Result<Vec<Item>> {
-    cx.ignore("hidden_size");
+    let said = cx.int("hidden_size")?;
     let batch_first = cx.int("layout")?.unwrap_or(0) == 1;
     let Weights { w, r, factors } = weights;
     let mut x = cx.value(0)?;
@@ -323,6 +323,11 @@ fn network_of(cx: &mut NodeCx<'_, '_>, cell: Cell, weights: Weights) -> Result<V
     let (xs, rs) = (cx.b.shape(x)?, cx.b.shape(r)?);
     if xs.rank() != 3 || rs.rank() != 3 {
         return Err(cx.wrong(format!("`{}` of {xs} with recurrent weights {rs}", cx.op())));
+    }
+    if let Some(said) = said.filter(|n| rs[2].as_const().is_some_and(|r| r != *n)) {
+        return Err(
+            cx.wrong(format!("`hidden_size` of `{}` is {said}, but the recurrent weights are {rs}", cx.op()))
+        );
     }
     let backwards: &[bool] = match cx.text("direction")?.unwrap_or("forward") {
         "forward" => &[false],

@@ -135,7 +135,7 @@ pub(super) fn expand(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 pub(super) fn concat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let parts = cx.values()?;
     let Some(first) = parts.first() else { return Err(cx.wrong("a concat has no operands")) };
-    let axis = cx.int("axis")?.ok_or_else(|| cx.wrong("a concat has no axis"))?;
+    let axis = cx.int("axis")?.ok_or_else(|| cx.wrong("`Concat` has no `axis`"))?;
     let first = cx.b.shape(*first)?;
     let axis = cx.axis(axis, first.rank())?;
     for part in &parts[1..] {

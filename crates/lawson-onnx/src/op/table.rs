@@ -6,9 +6,9 @@
 
 use super::{
     Entry, activation, arrange, attention, cast, classic, compare, contrib, contrib_attention, contrib_quant,
-    control, conv, einsum, gather, hosted, integer, learn, linear, loss, math, norm, pad, pool, quant,
-    random, recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape, slice,
-    source, spectral, trees, unroll,
+    control, conv, einsum, gather, group_query, hosted, integer, learn, linear, loss, math, norm, pad, pool,
+    quant, random, recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape,
+    slice, source, spectral, trees, unroll,
 };
 
 /// The operators of the standard domain.
@@ -258,7 +258,7 @@ const MICROSOFT: &[Entry] = &[
     Entry { name: "FusedGemm", versions: &[(1, contrib::fused_gemm)] },
     Entry { name: "FusedMatMul", versions: &[(1, contrib::fused_matmul)] },
     Entry { name: "Gelu", versions: &[(1, contrib::gelu)] },
-    Entry { name: "GroupQueryAttention", versions: &[(1, contrib_attention::group_query)] },
+    Entry { name: "GroupQueryAttention", versions: &[(1, group_query::group_query)] },
     Entry { name: "LayerNormalization", versions: &[(1, norm::layer_norm)] },
     Entry { name: "MatMulIntegerToFloat", versions: &[(1, contrib_quant::matmul_to_float)] },
     Entry { name: "MatMulNBits", versions: &[(1, contrib::matmul_nbits)] },

@@ -226,7 +226,7 @@ fn unknown_operators_are_listed_all_at_once() {
         lines,
         [
             "the model uses 4 operators that Lawson does not import:",
-            "`Gelu` of ai.onnx (version 18): node `d`",
+            "`Gelu` of ai.onnx (version 18), which has it from version 20 on: node `d`",
             "`Inner` of ai.onnx (version 18): node `i`, `i`",
             "`Nonsense` of ai.onnx (version 18): node `a`, `c`",
             "`Mine` of com.example (no version imported): node `my_node`",

@@ -13,3 +13,4 @@ mod operators;
 mod pictures;
 mod shapes;
 mod special;
+mod wrong;

@@ -1,0 +1,196 @@
+//! Models that contradict themselves: each gets an error that says where, what was expected, and what to do.
+
+use crate::model::*;
+use lawson_graph::{Code, DType, Error, HostTensor};
+use lawson_onnx::proto::*;
+use lawson_onnx::{ImportOptions, from_bytes};
+
+/// `y = -x`, to be made wrong.
+fn fine() -> ModelProto {
+    model(18, graph(vec![input("x", DType::F32, &["N", "4"])], &[], vec![node("Neg", "x", "y")], "y"))
+}
+
+/// What is said of a model after `change`.
+fn said(change: impl FnOnce(&mut ModelProto)) -> Error {
+    let mut m = fine();
+    change(&mut m);
+    import(&m).unwrap_err()
+}
+
+/// The same for its graph.
+fn of_graph(change: impl FnOnce(&mut GraphProto)) -> Error {
+    said(|m| change(m.graph.as_mut().unwrap()))
+}
+
+/// Fails unless the error says all of this, and something to do.
+fn says(error: &Error, parts: &[&str]) {
+    let text = error.to_string();
+    assert!(parts.iter().all(|p| text.contains(p)), "{text}\ndoes not say all of {parts:?}");
+    assert!(error.help_text().is_some(), "{text}\nsays nothing to do");
+}
+
+#[test]
+fn it_is_fine_before_it_is_changed() {
+    assert_eq!(ops(&import(&fine()).unwrap()), ["neg"]);
+}
+
+#[test]
+fn names_that_nothing_has_are_said_with_the_one_that_may_be_meant() {
+    let near = of_graph(|g| g.node.push(node("Add", "x yy", "z")));
+    says(&near, &["nothing defines the value `yy`", "node `%z` (`Add`)", "there is `y`, which may be meant"]);
+    let far = of_graph(|g| g.node.push(node("Add", "x something_else", "z")));
+    says(&far, &["`something_else`", "part of the model may be missing"]);
+    let output = of_graph(|g| g.output.push(output("yy")));
+    says(&output, &["nothing defines the output `yy`", "graph.output[1]", "`y`"]);
+    // Names around a body count, too.
+    let body = || graph(vec![], &[], vec![node("Abs", "xx", "b")], "b");
+    let inner = of_graph(|g| {
+        g.input.push(input("c", DType::Bool, &[]));
+        g.node.push(node("If", "c", "z").graph("then_branch", body()).graph("else_branch", body()));
+    });
+    says(&inner, &["`xx`", "there is `x`", "(`Abs`)", "(`If`)"]);
+}
+
+#[test]
+fn what_has_no_name_is_said() {
+    let input = of_graph(|g| g.input[0].name = None);
+    assert!(
+        input.to_string().contains("an input has no name") && input.to_string().contains("graph.input[0]")
+    );
+    let constant = of_graph(|g| g.initializer.push(tensor("", &host(&[1], &[1f32]))));
+    assert!(constant.to_string().contains("a constant has no name"), "{constant}");
+    assert!(constant.to_string().contains("graph.initializer[0]"), "{constant}");
+    says(&of_graph(|g| g.node[0].op_type = None), &["an empty `op_type` of ai.onnx (version 18): node `y`"]);
+}
+
+#[test]
+fn what_is_there_twice_is_said() {
+    let attribute = of_graph(|g| {
+        g.node[0] = node("Softmax", "x", "y").int("axis", 0).int("axis", 1);
+    });
+    says(&attribute, &["the attribute is given twice", "attribute `axis` of `Softmax`"]);
+    let constant = of_graph(|g| {
+        g.initializer = vec![tensor("c", &host(&[1], &[1f32])), tensor("c", &host(&[1], &[2f32]))];
+    });
+    says(&constant, &["`c` is defined twice", "graph.initializer[1]"]);
+    let input = of_graph(|g| g.input.push(g.input[0].clone()));
+    assert!(input.to_string().contains("graph.input[1]"), "{input}");
+    let output = of_graph(|g| g.output.push(g.output[0].clone()));
+    assert!(output.to_string().contains("graph.output[1]"), "{output}");
+    let opset = |version| OperatorSetIdProto { domain: Some("ai.onnx".into()), version: Some(version) };
+    let versions = said(|m| m.opset_import.push(opset(11)));
+    says(&versions, &["versions 18 and 11 of the operators of ai.onnx at once", "opset_import"]);
+    let mut same = fine();
+    same.opset_import.push(opset(18));
+    assert!(import(&same).is_ok());
+}
+
+#[test]
+fn operands_that_an_operator_does_not_take_are_refused() {
+    let spare = of_graph(|g| g.node[0] = node("MatMul", "x w b", "y"));
+    assert!(spare.to_string().contains("`w`"), "{spare}");
+    let spare = of_graph(|g| {
+        g.initializer = vec![tensor("w", &host(&[4, 4], &[1f32; 16])), tensor("b", &host(&[4], &[1f32; 4]))];
+        g.node[0] = node("MatMul", "x w b", "y");
+    });
+    says(&spare, &["`MatMul` of version 18 is given an operand 2, `b`", "node `%y` (`MatMul`)"]);
+    // An empty name is no operand.
+    let mut m = fine();
+    m.graph.as_mut().unwrap().node[0] = node("Neg", "x - -", "y");
+    assert!(import(&m).is_ok());
+    says(
+        &of_graph(|g| g.node[0] = node("Add", "x", "y")),
+        &["`Add` needs operand 1", "the node has 1 operand"],
+    );
+}
+
+#[test]
+fn what_a_model_declares_must_be_what_it_computes() {
+    let dtype = of_graph(|g| g.output[0] = input("y", DType::I64, &["N", "4"]));
+    says(
+        &dtype,
+        &["the output `y` is declared as i64, but what the model computes is f32", "type of the output `y`"],
+    );
+    // Shapes are often those of an earlier form of the model.
+    let mut m = fine();
+    m.graph.as_mut().unwrap().output[0] = input("y", DType::F32, &["7"]);
+    assert!(import(&m).is_ok());
+    says(&of_graph(|g| g.output.clear()), &["the model has no outputs", "graph.output"]);
+    says(
+        &of_graph(|g| g.input[0] = input("x", DType::F32, &["N", "-4"])),
+        &["dimension 1 of the input `x` is -4"],
+    );
+    let mut open = fine();
+    open.graph.as_mut().unwrap().input[0] = input("x", DType::F32, &["N", "-1"]);
+    assert!(import(&open).is_ok());
+}
+
+#[test]
+fn attributes_that_contradict_weights_or_are_missing_are_said() {
+    let x = || vec![input("x", DType::F32, &["5", "1", "3"])];
+    let weights = [("w", host(&[1, 16, 3], &[0f32; 48])), ("r", host(&[1, 16, 4], &[0f32; 64]))];
+    let lstm = |size| {
+        let node = node("LSTM", "x w r", "y").int("hidden_size", size);
+        import_graph(graph(x(), &weights, vec![node], "y"))
+    };
+    assert!(lstm(4).is_ok());
+    let error = lstm(5).unwrap_err().to_string();
+    assert!(
+        error.contains("`hidden_size` of `LSTM` is 5, but the recurrent weights are [1, 16, 4]"),
+        "{error}"
+    );
+    let pool = import_graph(graph(x(), &[], vec![node("MaxPool", "x", "y")], "y")).unwrap_err();
+    assert!(pool.to_string().contains("`MaxPool` has no `kernel_shape`"), "{pool}");
+}
+
+#[test]
+fn operators_that_are_nearly_known_are_said() {
+    let near = of_graph(|g| g.node[0] = node("Soft_max", "x", "y"));
+    says(&near, &["`Soft_max` of ai.onnx (version 18), which has `Softmax`: node `y`"]);
+}
+
+#[test]
+fn constants_say_which_dimension_or_element_type_is_wrong() {
+    let constant =
+        |t: TensorProto| of_graph(|g| g.initializer.push(TensorProto { name: Some("c".into()), ..t }));
+    let typed = |number| TensorProto { data_type: Some(number), dims: vec![2], ..TensorProto::default() };
+    says(
+        &constant(TensorProto { dims: vec![2, -3], ..typed(1) }),
+        &["dimension 1 of the tensor is -3", "tensor `c`"],
+    );
+    says(&constant(typed(99)), &["99 is not an element type"]);
+    assert!(constant(typed(0)).to_string().contains("the element type is not said"));
+    // The elements are in a field for another type.
+    says(
+        &constant(TensorProto { int64_data: vec![1, 2], ..typed(1) }),
+        &["8 bytes, but 0 came", "in the field for their type"],
+    );
+    let short = HostTensor::from_slice(&[2], &[1u8, 2]).unwrap();
+    says(
+        &constant(TensorProto { raw_data: Some(short.bytes().clone()), ..typed(1) }),
+        &["8 bytes, but 2 came", "cut off"],
+    );
+}
+
+#[test]
+fn files_of_other_formats_are_known() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n".as_bytes();
+    let safetensors = [&16u64.to_le_bytes()[..], b"{\"__metadata__\":1}    "].concat();
+    let cases: [(&[u8], &str); 7] = [
+        (pointer, "git lfs pull"),
+        (b"PK\x03\x04\x00\x00\x00\x00", "zip archive"),
+        (b"\x1f\x8b\x08\x00\x00", "gzip"),
+        (b"\x89PNG\r\n\x1a\n", "picture"),
+        (b"<!DOCTYPE html>", "download that failed"),
+        (b"{\"irVersion\": 9}", "binary form"),
+        (&safetensors, "safetensors"),
+    ];
+    for (bytes, expected) in cases {
+        let error = from_bytes(bytes.to_vec(), &ImportOptions::default()).unwrap_err();
+        assert_eq!(error.code(), Code::OnnxModel);
+        says(&error, &[expected]);
+    }
+    says(&said(|m| m.ir_version = None), &["does not say its version of the format"]);
+    says(&said(|m| m.ir_version = Some(99)), &["version 99 of the format; Lawson reads 3 to 14"]);
+    says(&said(|m| m.opset_import.clear()), &["does not say which operator sets"]);
+}
