@@ -324,6 +324,7 @@ def main():
     import further  # noqa: F401
     import language  # noqa: F401
     import mixed  # noqa: F401
+    import newer  # noqa: F401
     import plain  # noqa: F401
     import science  # noqa: F401
     import vision  # noqa: F401
