@@ -159,6 +159,12 @@ pub struct OpcodesArgs {
     /// As if members could not exchange registers.
     #[arg(long, conflicts_with = "subgroup")]
     pub no_subgroups: bool,
+    /// As if subgroups of 32 multiplied matrices of 16-bit floats
+    #[arg(long, conflicts_with_all = ["subgroup", "no_subgroups"])]
+    pub matrices: bool,
+    /// As if they did not
+    #[arg(long, conflicts_with = "matrices")]
+    pub no_matrices: bool,
     /// Leave out the text of the shaders.
     #[arg(long)]
     pub no_text: bool,

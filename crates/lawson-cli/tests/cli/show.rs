@@ -155,6 +155,20 @@ fn run_counts_operators_by_place() {
 }
 
 #[test]
+fn opcodes_show_products_of_matrices_for_devices_that_have_them() {
+    let folder = Folder::new();
+    let text = "lawson 1\ngraph @mm(%x: f16[64, 64], %w: f16[64, 64]) -> (y: f16[64, 64]) {
+        %y = contract %x, %w {batch = [], sum = [[1, 0]]} return %y }";
+    folder.file("mm.law", text);
+    let with = fine(&folder.run(&["opcodes", "mm.law", "--matrices"]));
+    assert!(with.contains("coopMultiplyAdd") && with.contains("enable wgpu_cooperative_matrix;"), "{with}");
+    for flags in [&["--no-matrices"][..], &[]] {
+        let without = fine(&folder.run(&[&["opcodes", "mm.law"], flags].concat()));
+        assert!(!without.contains("coop"), "{without}");
+    }
+}
+
+#[test]
 fn opcodes_show_buffers_that_are_seen_in_windows() {
     let folder = Folder::new();
     folder.file("neg.law", "lawson 1 graph @f(%x: f32[1001]) -> (y: f32[1001]) { %y = neg %x return %y }");
