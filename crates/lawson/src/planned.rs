@@ -6,7 +6,7 @@
 
 use crate::cpu::{Isa, standard};
 use crate::program::CompileTimes;
-use crate::repeated::{Repeated, WholeLoop};
+use crate::repeated::{LoopPlan, Repeated, WholeLoop};
 use crate::session::Budget;
 use crate::view::{TensorView, TensorViewMut};
 #[cfg(feature = "wgpu")]
@@ -19,10 +19,11 @@ use lawson_graph::{
     ValueId, ValueInfo, interp,
 };
 use lawson_kernel::compile::{Stage, compile_watched};
-use lawson_kernel::machine::Machines;
+use lawson_kernel::machine::{Machine, Machines};
 use lawson_kernel::partition::Fusion;
 #[cfg(feature = "wgpu")]
 use lawson_kernel::plan::hosted::HostKernels;
+use lawson_kernel::predict::predict_plan;
 use lawson_kernel::{Plan, ValuePort};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,7 +36,8 @@ pub(crate) enum Ran {
     No,
 }
 
-/// A plan with its code, and what runs it.
+/// A plan with its code, and what runs it. Clones share both.
+#[derive(Clone)]
 pub(crate) struct Planned {
     code: Runner,
     signature: Arc<Signature>,
@@ -44,12 +46,13 @@ pub(crate) struct Planned {
 }
 
 /// What runs a plan.
+#[derive(Clone)]
 enum Runner {
     /// Machine code and the threads that run it.
     Cpu { executable: Arc<Executable>, team: Team, isa: Isa },
-    /// Shaders.
+    /// Shaders, and how the processor runs what is placed there.
     #[cfg(feature = "wgpu")]
-    Wgpu(Arc<lawson_wgpu::Executable>),
+    Wgpu { executable: Arc<lawson_wgpu::Executable>, isa: Isa },
 }
 
 /// What a session runs.
@@ -90,9 +93,9 @@ pub(crate) struct PlannedSessions {
 #[derive(Debug)]
 pub(crate) struct PlannedSession {
     /// The sizes of the inputs that have bytes.
-    pub(crate) inputs: Vec<(DType, Vec<usize>)>,
+    inputs: Vec<(DType, Vec<usize>)>,
     /// The values of the symbols.
-    pub(crate) bindings: Bindings,
+    bindings: Bindings,
     /// The sizes of the outputs that have bytes.
     outputs: Vec<Option<(DType, Vec<usize>)>>,
     instance: Instance,
@@ -105,6 +108,9 @@ pub(crate) struct Times<'f> {
     pub(crate) feeds: &'f [(usize, usize)],
     #[cfg(feature = "wgpu")]
     pub(crate) pace: lawson_wgpu::Pace,
+    /// Whether one run of the plan does several.
+    #[cfg(feature = "wgpu")]
+    pub(crate) stride: Option<lawson_wgpu::Stride<'f>>,
 }
 
 impl Times<'_> {
@@ -113,7 +119,25 @@ impl Times<'_> {
         feeds: &[],
         #[cfg(feature = "wgpu")]
         pace: lawson_wgpu::Pace::Whole,
+        #[cfg(feature = "wgpu")]
+        stride: None,
     };
+
+    /// Whether it is left to the target how runs are done.
+    pub(crate) fn is_free(&self) -> bool {
+        #[cfg(feature = "wgpu")]
+        return self.pace == lawson_wgpu::Pace::default();
+        #[cfg(not(feature = "wgpu"))]
+        true
+    }
+}
+
+/// A session that fits, and what it is to do.
+pub(crate) struct Going<'s> {
+    pub(crate) session: &'s mut PlannedSession,
+    pub(crate) times: Times<'s>,
+    /// An input after those of the program, which has sizes and no bytes.
+    pub(crate) more: Option<&'static [u8]>,
 }
 
 /// The team of a program that is given none: a member for each processor.
@@ -218,12 +242,12 @@ impl Unpacked {
 
     /// The same, with what is needed to run it in a loop: the outputs that become inputs.
     pub(crate) fn repeatable(mut self, graph: &Graph, feeds: &[(usize, usize)]) -> Unpacked {
-        self.repeated = Repeated::of(graph, self.isa, feeds.to_vec());
+        // Evaluated kernels have no registers.
+        self.repeated = match self.isa {
+            Isa::Portable => None,
+            _ => Repeated::of(graph, feeds.to_vec()),
+        };
         self
-    }
-
-    pub(crate) fn plan(&self) -> &Plan {
-        self.code.plan()
     }
 
     /// Lays out the constants, and lets go of those of the graph.
@@ -284,7 +308,73 @@ impl Planned {
         let executable = lawson_wgpu::Executable::beside(plan, inputs, outputs, device, host)?;
         device.save_cache()?;
         times.emit += start.elapsed();
-        Ok(Planned { code: Runner::Wgpu(Arc::new(executable)), signature, repeated: None })
+        let code = Runner::Wgpu { executable: Arc::new(executable), isa };
+        Ok(Planned { code, signature, repeated: None })
+    }
+
+    /// The same, with what is needed to run it in a loop: the outputs that become inputs. What is placed by hand is run where it was placed, and as
+    /// often.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn repeatable(mut self, graph: &Graph, feeds: &[(usize, usize)]) -> Planned {
+        let free = !graph.has_sites();
+        self.repeated = free.then(|| Repeated::of(graph, feeds.to_vec())).flatten().map(Arc::new);
+        self
+    }
+
+    /// Another graph, as it is, for the same target.
+    pub(crate) fn compile(&self, graph: &Graph) -> Result<Planned> {
+        let times = &mut CompileTimes::default();
+        match &self.code {
+            Runner::Cpu { team, isa, .. } => {
+                Unpacked::new(graph, *isa, Fusion::Predicted, times)?.pack(Some(team.clone()))
+            }
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu { executable, isa } => {
+                Planned::on_device(graph, executable.device(), (*isa, None), Fusion::Predicted, times)
+            }
+        }
+    }
+
+    /// The same code and constants, run as another program is.
+    pub(crate) fn beside(&self, other: &Planned) -> Planned {
+        match &other.code {
+            Runner::Cpu { team, .. } => self.with_team(team.clone()),
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu { .. } => self.clone(),
+        }
+    }
+
+    /// The machine that it runs on, as estimates have it, and how many members work on it.
+    fn machine(&self) -> Result<(Machine, usize)> {
+        match &self.code {
+            Runner::Cpu { team, isa, .. } => Ok((isa.of(&lawson_cpu::host::machine()), team.members())),
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu { executable, .. } => {
+                Ok((lawson_wgpu::machine_for(&executable.device().capabilities()?), 1))
+            }
+        }
+    }
+
+    /// The seconds that a run is predicted to take with these values of symbols, if all of it can be predicted.
+    pub(crate) fn seconds(&self, bindings: &Bindings) -> Result<Option<f64>> {
+        let (machine, members) = self.machine()?;
+        let steps = predict_plan(self.plan(), &machine, bindings, members)?;
+        Ok(steps.into_iter().map(|p| Some(p?.seconds)).sum())
+    }
+
+    /// Whether it runs on a device, where somebody may watch how long a launch takes, and where a session takes other values of symbols on which
+    /// no size depends.
+    pub(crate) fn is_on_device(&self) -> bool {
+        match &self.code {
+            Runner::Cpu { .. } => false,
+            #[cfg(feature = "wgpu")]
+            Runner::Wgpu { .. } => true,
+        }
+    }
+
+    /// The values of symbols for inputs of these sizes.
+    pub(crate) fn bind(&self, inputs: &[(DType, Vec<usize>)]) -> Result<Bindings> {
+        interp::bind_sizes(&self.signature.inputs, inputs.iter().map(|(d, n)| (*d, n.as_slice())))
     }
 
     /// The same code and constants with another team; what runs on a device has none.
@@ -294,9 +384,18 @@ impl Planned {
                 Runner::Cpu { executable: executable.clone(), team, isa: *isa }
             }
             #[cfg(feature = "wgpu")]
-            Runner::Wgpu(executable) => Runner::Wgpu(executable.clone()),
+            Runner::Wgpu { .. } => self.code.clone(),
         };
-        Planned { code, signature: self.signature.clone(), repeated: self.repeated.clone() }
+        Planned { code, ..self.clone() }
+    }
+
+    /// What a loop of so many runs is, if these sessions have one that is not one run after another.
+    pub(crate) fn whole_loop<'s>(
+        &'s self,
+        sessions: &'s PlannedSessions,
+        times: Times<'_>,
+    ) -> Option<LoopPlan<'s>> {
+        self.repeated.as_ref()?.shown(sessions.whole.as_deref()?, self, times)
     }
 
     /// Runs each step by itself so many times; gives the seconds of each, by round.
@@ -342,7 +441,7 @@ impl Planned {
         match &self.code {
             Runner::Cpu { executable, .. } => executable.plan(),
             #[cfg(feature = "wgpu")]
-            Runner::Wgpu(executable) => executable.plan(),
+            Runner::Wgpu { executable, .. } => executable.plan(),
         }
     }
 
@@ -350,7 +449,7 @@ impl Planned {
         match &self.code {
             Runner::Cpu { isa, .. } => Some(*isa),
             #[cfg(feature = "wgpu")]
-            Runner::Wgpu(_) => None,
+            Runner::Wgpu { .. } => None,
         }
     }
 
@@ -359,7 +458,7 @@ impl Planned {
     pub(crate) fn shaders(&self) -> Option<&Arc<lawson_wgpu::Executable>> {
         match &self.code {
             Runner::Cpu { .. } => None,
-            Runner::Wgpu(executable) => Some(executable),
+            Runner::Wgpu { executable, .. } => Some(executable),
         }
     }
 
@@ -370,13 +469,9 @@ impl Planned {
         inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
         budget: &Budget,
     ) -> Result<&'s mut PlannedSession> {
-        let fits = |s: &PlannedSession| {
-            s.inputs.len() == inputs.len()
-                && s.inputs.iter().zip(inputs.clone()).all(|((d, n), (e, m))| *d == e && *n == m)
-        };
-        if !session.as_ref().is_some_and(fits) {
-            let bindings = interp::bind_sizes(&self.signature.inputs, inputs.clone())?;
-            let inputs = inputs.map(|(d, n)| (d, n.to_vec())).collect();
+        if !session.as_ref().is_some_and(|s| same_sizes(&s.inputs, inputs.clone())) {
+            let inputs: Vec<_> = inputs.map(|(d, n)| (d, n.to_vec())).collect();
+            let bindings = self.bind(&inputs)?;
             *session = Some(self.session(inputs, bindings, budget)?);
         }
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
@@ -396,6 +491,33 @@ impl Planned {
         session.as_mut().ok_or_else(|| Error::internal("a session without an instance"))
     }
 
+    /// The sizes of inputs that all have bytes.
+    fn sizes<'v>(&self, inputs: &'v [Value]) -> Result<Vec<(DType, &'v [usize])>> {
+        let size = |(n, v): (usize, &'v Value)| {
+            let wrong = || Error::new(Code::InputType, "the input is not a tensor");
+            let tensor = v.as_tensor().ok_or_else(|| wrong().at(self.signature.place(n)))?;
+            Ok((tensor.dtype(), tensor.sizes()))
+        };
+        inputs.iter().enumerate().map(size).collect()
+    }
+
+    /// Makes a session fit runs on inputs of these sizes: one that does all of them at once, if that is known how to and takes less time.
+    fn go<'s, 'a>(
+        &'s self,
+        sessions: &'s mut PlannedSessions,
+        inputs: impl ExactSizeIterator<Item = (DType, &'a [usize])> + Clone,
+        times: Times<'s>,
+        budget: &Budget,
+    ) -> Result<Going<'s>> {
+        let PlannedSessions { once, whole } = sessions;
+        if let Some(repeated) = &self.repeated
+            && let Some(going) = repeated.fit(whole, self, inputs.clone(), times, budget)?
+        {
+            return Ok(going);
+        }
+        Ok(Going { session: self.fit(once, inputs, budget)?, times, more: None })
+    }
+
     /// Makes the session fit these values, and gives it those that have no bytes.
     fn fit_all<'s>(
         &self,
@@ -404,12 +526,7 @@ impl Planned {
         budget: &Budget,
     ) -> Result<&'s mut PlannedSession> {
         let session = if self.signature.plain {
-            let mut tensors: Vec<&HostTensor> = Vec::with_capacity(inputs.len());
-            for (n, v) in inputs.iter().enumerate() {
-                let wrong = || Error::new(Code::InputType, "the input is not a tensor");
-                tensors.push(v.as_tensor().ok_or_else(|| wrong().at(self.signature.place(n)))?);
-            }
-            self.fit(session, tensors.iter().map(|t| (t.dtype(), t.sizes())), budget)?
+            self.fit(session, self.sizes(inputs)?.into_iter(), budget)?
         } else {
             self.fit_values(session, inputs, budget)?
         };
@@ -443,7 +560,7 @@ impl Planned {
                 Instance::Cpu(executable.instance(&bindings, team)?)
             }
             #[cfg(feature = "wgpu")]
-            Runner::Wgpu(executable) => {
+            Runner::Wgpu { executable, .. } => {
                 afford(executable.bytes(&bindings)?, budget.max_bytes, "of the device")?;
                 Instance::Wgpu(Box::new(executable.instance(&bindings)?))
             }
@@ -451,19 +568,22 @@ impl Planned {
         Ok(PlannedSession { inputs, bindings, outputs, instance })
     }
 
-    pub(crate) fn run_values(
-        &self,
-        sessions: &mut PlannedSessions,
+    pub(crate) fn run_values<'s>(
+        &'s self,
+        sessions: &'s mut PlannedSessions,
         inputs: &[Value],
-        times: Times<'_>,
+        times: Times<'s>,
         budget: &Budget,
     ) -> Result<Vec<Value>> {
-        let PlannedSessions { once, whole } = sessions;
-        let session = self.fit_all(once, inputs, budget)?;
+        let going = if self.signature.plain {
+            self.go(sessions, self.sizes(inputs)?.into_iter(), times, budget)?
+        } else {
+            Going { session: self.fit_all(&mut sessions.once, inputs, budget)?, times, more: None }
+        };
+        let Going { session, times, more } = going;
         let mut results: Vec<Vec<u8>> = session.output_bytes().map(zeros).collect::<Result<_>>()?;
-        let given = inputs.iter().map(bytes_of);
-        let taken = results.iter_mut().map(Vec::as_mut_slice);
-        self.run_in(session, whole, given, taken, times, budget)?;
+        let given = inputs.iter().map(bytes_of).chain(more);
+        session.instance.run(given, results.iter_mut().map(Vec::as_mut_slice), times, &budget.options)?;
         let mut values = Vec::with_capacity(results.len());
         for (n, bytes) in results.into_iter().enumerate() {
             values.push(match &session.outputs[n] {
@@ -478,12 +598,12 @@ impl Planned {
     }
 
     /// Runs on views; allocates nothing if the sizes are those of the last run.
-    pub(crate) fn run_views(
-        &self,
-        sessions: &mut PlannedSessions,
+    pub(crate) fn run_views<'s>(
+        &'s self,
+        sessions: &'s mut PlannedSessions,
         inputs: &[TensorView<'_>],
         outputs: &mut [TensorViewMut<'_>],
-        times: Times<'_>,
+        times: Times<'s>,
         budget: &Budget,
     ) -> Result<Ran> {
         let contiguous = self.signature.plain
@@ -492,8 +612,8 @@ impl Planned {
         if !contiguous {
             return Ok(Ran::No);
         }
-        let PlannedSessions { once, whole } = sessions;
-        let session = self.fit(once, inputs.iter().map(|v| (v.dtype(), v.sizes())), budget)?;
+        let sizes = inputs.iter().map(|v| (v.dtype(), v.sizes()));
+        let Going { session, times, more } = self.go(sessions, sizes, times, budget)?;
         if session.instance.is_fallible() || session.outputs.iter().any(Option::is_none) {
             return Ok(Ran::No);
         }
@@ -502,53 +622,29 @@ impl Planned {
             let Some((d, n)) = size else { continue };
             v.check(*d, n).map_err(|e| e.at(Place::Port { side: Side::Output, name: name.clone() }))?;
         }
-        let given = inputs.iter().filter_map(TensorView::contiguous);
+        let given = inputs.iter().filter_map(TensorView::contiguous).chain(more);
         let taken = outputs.iter_mut().filter_map(TensorViewMut::contiguous);
-        self.run_in(session, whole, given, taken, times, budget)?;
+        session.instance.run(given, taken, times, &budget.options)?;
         Ok(Ran::Yes)
-    }
-
-    /// Runs as often as is asked for: all at once, if that is known how to and takes less time.
-    fn run_in<'a>(
-        &self,
-        once: &mut PlannedSession,
-        whole: &mut Option<Box<WholeLoop>>,
-        inputs: impl Iterator<Item = &'a [u8]> + Clone,
-        outputs: impl Iterator<Item = &'a mut [u8]>,
-        times: Times<'_>,
-        budget: &Budget,
-    ) -> Result<()> {
-        let options = &budget.options;
-        let whole = match (&self.code, &self.repeated) {
-            (Runner::Cpu { team, .. }, Some(repeated)) => {
-                repeated.fit(whole, (self, once), times, (team, budget))?.map(|w| (w, repeated))
-            }
-            _ => None,
-        };
-        let Some((WholeLoop { session: Some(all), states, .. }, repeated)) = whole else {
-            return once.instance.run(inputs, outputs, times, options);
-        };
-        // Its last input has no bytes, only sizes.
-        let none: &[u8] = &[];
-        if states.is_empty() {
-            return all.instance.run(inputs.chain([none]), outputs, Times::ONCE, options);
-        }
-        let left = states.iter_mut().map(|(memory, bytes)| &mut memory.as_mut_slice()[..*bytes]);
-        // As long as the states are lent, no longer.
-        let given = inputs.clone().chain([none]).map(|bytes| -> &[u8] { bytes });
-        all.instance.run(given, left, Times::ONCE, options)?;
-        let states = &*states;
-        let given = inputs.enumerate().map(|(n, bytes)| match repeated.state(n) {
-            Some(at) => &states[at].0.as_slice()[..states[at].1],
-            None => bytes,
-        });
-        once.instance.run(given, outputs.map(|o| &mut *o), Times::ONCE, options)
     }
 }
 
+/// Whether sizes are these.
+pub(crate) fn same_sizes<'a>(
+    sizes: &[(DType, Vec<usize>)],
+    given: impl ExactSizeIterator<Item = (DType, &'a [usize])>,
+) -> bool {
+    sizes.len() == given.len() && sizes.iter().zip(given).all(|((d, n), (e, m))| *d == e && *n == m)
+}
+
 impl PlannedSession {
+    /// The values of the symbols that it was made for.
+    pub(crate) fn bindings(&self) -> &Bindings {
+        &self.bindings
+    }
+
     /// How many bytes each output has.
-    pub(crate) fn output_bytes(&self) -> impl Iterator<Item = usize> {
+    fn output_bytes(&self) -> impl Iterator<Item = usize> {
         let size = |(d, n): &(DType, Vec<usize>)| d.bytes_for(n.iter().product());
         self.outputs.iter().map(move |o| o.as_ref().and_then(size).unwrap_or(0))
     }
@@ -568,8 +664,8 @@ impl Instance {
                 i.run_loop(inputs, outputs, times, feeds, options)
             }
             #[cfg(feature = "wgpu")]
-            (Instance::Wgpu(i), Times { times, feeds, pace }) => {
-                i.run_loop(inputs, outputs, lawson_wgpu::Again { times, feeds, pace }, options)
+            (Instance::Wgpu(i), Times { times, feeds, pace, stride }) => {
+                i.run_loop(inputs, outputs, lawson_wgpu::Again { times, feeds, pace, stride }, options)
             }
         }
     }

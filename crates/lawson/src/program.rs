@@ -197,7 +197,13 @@ impl Program {
                     (Passes::Custom(pipeline), _) => times.passes(|| pipeline.run(&graph))?,
                 };
                 let cpu = (isa, options.team.clone());
-                Compiled::Planned(Planned::on_device(&graph, &device, cpu, fusion, times)?)
+                let program = Planned::on_device(&graph, &device, cpu, fusion, times)?;
+                Compiled::Planned(match (&options.passes, fusion) {
+                    (Passes::Standard, Fusion::Predicted) => {
+                        program.repeatable(&graph, &feeds(&inputs, &outputs))
+                    }
+                    _ => program,
+                })
             }
         };
         Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))
