@@ -3,9 +3,9 @@
 #[path = "../loops/mod.rs"]
 mod loops;
 
-use super::{compile_on, inputs, tensors, there};
-use lawson::{Code, DType, Program, Team, TensorView, TensorViewMut};
-use loops::{COUNTED, ROUNDED, SPRING, TURNED, one_by_one};
+use super::{compile_on, graph, inputs, tensors, there};
+use lawson::{Code, CompileOptions, DType, Program, Target, Team, TensorView, TensorViewMut};
+use loops::{COUNTED, ROUNDED, SPRING, TURNED, one_by_one, ways};
 
 fn check(text: &str, sizes: &[(&str, i64)], fed: &[(usize, usize)]) {
     if !there() {
@@ -132,5 +132,28 @@ fn loops_in_the_callers_memory_leave_the_inputs_alone() {
                 assert_eq!(&b[..], &t.to_host().unwrap().bytes()[..]);
             }
         }
+    }
+}
+
+#[test]
+fn passes_do_not_decide_whether_a_loop_is_one_kernel() {
+    if !there() {
+        return;
+    }
+    let sizes = [("N", 5000)];
+    for (passes, fusion, whole) in ways() {
+        let told = format!("{passes:?}, {fusion:?}");
+        let options = CompileOptions {
+            target: Target::Cpu,
+            team: Some(Team::new(1).unwrap()),
+            passes,
+            fusion,
+            ..CompileOptions::default()
+        };
+        let program = Program::compile(graph(SPRING), &options).unwrap();
+        let given = tensors(&inputs(SPRING, &sizes, 1));
+        let expected = one_by_one(&program, &given, &[(0, 0), (1, 1)], 30);
+        assert!(program.session().run_loop(&given, 30).unwrap() == expected, "{told}");
+        assert_eq!(at_once(&program, SPRING, &sizes), whole.then_some(1), "{told}");
     }
 }

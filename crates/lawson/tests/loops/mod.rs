@@ -1,6 +1,7 @@
 //! Programs that are run in loops, for tests of each target.
 
-use lawson::{Program, Tensor};
+use lawson::opt::Pipeline;
+use lawson::{Fusion, Passes, Program, Tensor};
 
 /// All outputs are state; one input is not.
 pub(crate) const SPRING: &str =
@@ -38,6 +39,13 @@ pub(crate) const ROUNDED: &str = "graph @rounded(%x: DTYPE[N], %k: DTYPE[N]) -> 
   %y = mul %x, %k
   %z = add %y, %k
   return %z }";
+
+/// Every way to compile a graph, with whether its loops may be one kernel.
+pub(crate) fn ways() -> Vec<(Passes, Fusion, bool)> {
+    let passes = || [Passes::Standard, Passes::None, Passes::Custom(Pipeline::standard())];
+    let with = |fusion, whole| passes().into_iter().map(move |p| (p, fusion, whole));
+    with(Fusion::Predicted, true).chain(with(Fusion::Separate, false)).collect()
+}
 
 /// What one run after another gives.
 pub(crate) fn one_by_one(

@@ -9,13 +9,16 @@ use lawson::wgpu::{Counts, Device, Pace};
 use lawson::{
     Code, CompileOptions, DType, Limits, Program, Session, Target, Tensor, TensorView, TensorViewMut,
 };
-use loops::{COUNTED, ROUNDED, SPRING, TURNED, one_by_one};
+use loops::{COUNTED, ROUNDED, SPRING, TURNED, one_by_one, ways};
 
 /// A program on a device of its own, whose counts are nobody else's.
 fn compile(text: &str) -> (Program, Device) {
+    compile_with(text, CompileOptions::default())
+}
+
+fn compile_with(text: &str, options: CompileOptions) -> (Program, Device) {
     let device = Device::preferred().unwrap_or_else(|e| panic!("{e}"));
-    let options =
-        CompileOptions { target: Target::Wgpu, device: Some(device.clone()), ..CompileOptions::default() };
+    let options = CompileOptions { target: Target::Wgpu, device: Some(device.clone()), ..options };
     (Program::compile(parse(text), &options).unwrap_or_else(|e| panic!("{e}")), device)
 }
 
@@ -196,6 +199,20 @@ fn a_pace_that_is_asked_for_is_kept() {
     assert!(session.whole_loop(9).is_none());
     session.set_pace(Pace::Whole);
     assert_eq!(session.whole_loop(9).unwrap().runs, 1);
+}
+
+#[test]
+fn passes_do_not_decide_whether_a_loop_is_one_launch() {
+    let given = inputs(SPRING, &[("N", 65)], 2);
+    for (passes, fusion, whole) in ways() {
+        let told = format!("{passes:?}, {fusion:?}");
+        let (program, device) =
+            compile_with(SPRING, CompileOptions { passes, fusion, ..CompileOptions::default() });
+        let expected = one_by_one(&program, &given, &[(0, 0), (1, 1)], 6);
+        let (found, counts) = counted(&mut program.session(), &device, &given, 6);
+        assert!(found == expected, "{told}");
+        assert_eq!(counts.launches == 1, whole, "{told}: {}", counts.launches);
+    }
 }
 
 #[test]
