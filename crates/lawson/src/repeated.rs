@@ -3,9 +3,9 @@
 //! Comes in: a graph after its passes, small enough to be kept, whose outputs become its inputs; goes out: a graph of the same inputs and outputs that
 //! is a `scan` of it over a number of runs that comes with each call. If its elements do not need each other, that is one kernel (a recurrence), and the
 //! state of an element stays in registers through all runs instead of going through memory after each. Outputs that are no state are computed
-//! after that, by one run more. Anything else is run as it was (`planned.rs`).
+//! after that, by one run more. Anything else is run as it was (`planned/`).
 
-use crate::planned::{Going, Planned, PlannedSession, Times, same_sizes};
+use crate::planned::{Going, Planned, PlannedSession, Sizes, Times, same_sizes};
 use crate::program::Port;
 use crate::session::Budget;
 use lawson_graph::{
@@ -69,7 +69,7 @@ pub(crate) fn feeds(inputs: &[Port], outputs: &[Port]) -> Vec<(usize, usize)> {
 /// What a session has for loops of runs, for the sizes and the number of runs of the last.
 #[derive(Debug)]
 pub(crate) struct WholeLoop {
-    inputs: Vec<(DType, Vec<usize>)>,
+    inputs: Vec<Sizes>,
     times: u64,
     /// What does several runs at once, unless one after another is predicted to take less time.
     session: Option<PlannedSession>,
@@ -148,7 +148,7 @@ impl Repeated {
         &self,
         before: Option<Box<WholeLoop>>,
         planned: &Planned,
-        inputs: Vec<(DType, Vec<usize>)>,
+        inputs: Vec<Sizes>,
         times: u64,
         budget: &Budget,
     ) -> Result<WholeLoop> {
