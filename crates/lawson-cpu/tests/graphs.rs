@@ -437,3 +437,21 @@ fn four_products_of_bytes_are_one_instruction() {
         }
     }
 }
+
+#[test]
+fn states_stay_in_registers_whatever_is_made_of_their_sums() {
+    let graph = Graph::parse(
+        "lawson 1 graph @g(%x: f32[64, 96], %w: f32[96, 256]) -> (y: f32[64, 256]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]} %y = gelu %h return %y }",
+    );
+    let graph = lawson_opt::Pipeline::standard().run(&graph.unwrap()).unwrap();
+    for isa in [Isa::Avx512, Isa::Avx2] {
+        let plan = compile(&graph, &isa.of(&machine())).unwrap();
+        let emitted = emit(&plan.kernels[0], isa, Listing::On).unwrap();
+        assert!(emitted.spilled[0] > 0, "{isa}: nothing of this is in memory, so nothing is tested");
+        let text = emitted.code.disassembly().unwrap();
+        let (_, sum) = text.split_once("; for r in").unwrap();
+        let (steps, _) = sum.split_once("jl").unwrap();
+        assert!(steps.contains("vfmadd231ps") && !steps.contains("rsp"), "{isa}: {steps}");
+    }
+}
