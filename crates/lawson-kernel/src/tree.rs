@@ -302,6 +302,21 @@ impl Kernel {
         })
     }
 
+    /// Calls `visit` with these expressions and all that they are made of, each once.
+    pub fn visit_below<'k>(&'k self, roots: &[ExprId], visit: &mut impl FnMut(ExprId, &'k Expr)) {
+        let mut seen = vec![0u64; self.exprs.len().div_ceil(64)];
+        let mut open = roots.to_vec();
+        while let Some(id) = open.pop() {
+            let (word, bit) = (id.0 as usize / 64, 1 << (id.0 % 64));
+            if seen[word] & bit == 0 {
+                seen[word] |= bit;
+                let expr = self.expr(id);
+                visit(id, expr);
+                expr.visit_operands(&mut |o| open.push(o));
+            }
+        }
+    }
+
     /// Calls `visit` with every node, each before what it contains.
     pub fn visit<'a>(&'a self, visit: &mut impl FnMut(&'a Node)) {
         fn walk<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
