@@ -16,7 +16,7 @@ from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
 TARGET = Path(__file__).parent / "contrib"
-TYPES = {np.float32: T.FLOAT, np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.int64: T.INT64, np.bool_: T.BOOL, np.object_: T.STRING}
+TYPES = {np.float32: T.FLOAT, np.float64: T.DOUBLE, np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.int64: T.INT64, np.bool_: T.BOOL, np.object_: T.STRING}
 RNG = np.random.default_rng(7)
 
 
@@ -28,7 +28,7 @@ def u8(*shape):
     return RNG.integers(0, 256, shape).astype(np.uint8)
 
 
-def case(name, op, inputs, outputs=("y",), constants=(), domain="com.microsoft", tolerance=None, **attributes):
+def case(name, op, inputs, outputs=("y",), constants=(), domain="com.microsoft", version=3, tolerance=None, **attributes):
     """A model of one node; inputs are (name, array or None), those named in `constants` become initialisers."""
     names = [n if a is not None else "" for n, a in inputs]
     node = helper.make_node(op, names, list(outputs), domain=domain, **attributes)
@@ -37,7 +37,7 @@ def case(name, op, inputs, outputs=("y",), constants=(), domain="com.microsoft",
     weights = [numpy_helper.from_array(a, n) for n, a in given if n in constants]
     outs = [helper.make_empty_tensor_value_info(o) for o in outputs if o]
     graph = helper.make_graph([node], name, infos, outs, weights)
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 3 if domain == "ai.onnx.ml" else 1)]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, version if domain == "ai.onnx.ml" else 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = {n: a for n, a in given if n not in constants}
@@ -210,8 +210,73 @@ def classic():
     case("linear_classifier", "LinearClassifier", [("x", full)], ("label", "y"), coefficients=numbers(12), intercepts=numbers(3), post_transform="SOFTMAX", multi_class=1, **labels, **ml)
 
 
+def embedded_integers():
+    """`QEmbedLayerNormalization`: tables of bytes with and without signs, with and without segments and a mask."""
+    ids, segments = RNG.integers(0, 10, (2, 4)).astype(np.int32), RNG.integers(0, 2, (2, 4)).astype(np.int32)
+    mask = np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int32)
+    names, sizes = "wptgb", [(10, 8), (6, 8), (2, 8), (8,), (8,)]
+    for name, kind, has_segments in (("qembed_layer_norm", np.uint8, True), ("qembed_layer_norm_signed", np.int8, False)):
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max + 1
+        tables = [(n, RNG.integers(low, high, size).astype(kind)) for n, size in zip(names, sizes)]
+        scales = [(n + "s", np.array(v, np.float32)) for n, v in zip(names, (0.02, 0.03, 0.01, 0.015, 0.025))]
+        zeros = [(n + "z", np.array(v + low, kind)) for n, v in zip(names, (128, 120, 131, 90, 140))]
+        if not has_segments:
+            tables[2], scales[2], zeros[2] = ("t", None), ("ts", None), ("tz", None)
+        inputs = [("ids", ids), ("seg", segments if has_segments else None), *tables, ("m", mask if has_segments else None), *scales, *zeros]
+        fixed = [n for n, a in (*tables, *scales, *zeros) if a is not None]
+        case(name, "QEmbedLayerNormalization", inputs, ("y", "lengths"), constants=fixed, epsilon=1e-5)
+
+
+def ensembles():
+    """`TreeEnsemble` of version 5, where branches and leaves are counted apart."""
+
+    def grown(count, depth, targets, modes, dtype, features=4):
+        nodes = {k: [] for k in ("featureids", "modes", "splits", "truenodeids", "trueleafs", "falsenodeids", "falseleafs", "missing_value_tracks_true")}
+        leaves, members = {"targetids": [], "weights": []}, []
+
+        def grow(level):
+            if level == depth or (level > 0 and RNG.random() < 0.2):
+                leaves["targetids"].append(int(RNG.integers(targets)))
+                leaves["weights"].append(float(RNG.standard_normal()))
+                return len(leaves["weights"]) - 1, 1
+            at, mode = len(nodes["modes"]), int(RNG.choice(modes))
+            for column, value in zip(nodes.values(), [int(RNG.integers(features)), mode, float(RNG.standard_normal()), 0, 0, 0, 0, int(RNG.integers(2))]):
+                column.append(value)
+            if mode == 6:
+                members.extend([*map(float, RNG.integers(-2, 3, RNG.integers(1, 4))), float("nan")])
+            nodes["truenodeids"][at], nodes["trueleafs"][at] = grow(level + 1)
+            nodes["falsenodeids"][at], nodes["falseleafs"][at] = grow(level + 1)
+            return at, 0
+
+        roots = [grow(0)[0] for _ in range(count)]
+        tensor = lambda name, kind: numpy_helper.from_array(np.array(nodes.pop(name), kind))
+        attributes = dict(nodes_modes=tensor("modes", np.uint8), nodes_splits=tensor("splits", dtype), tree_roots=roots, n_targets=targets)
+        attributes |= dict(leaf_targetids=leaves["targetids"], leaf_weights=numpy_helper.from_array(np.array(leaves["weights"], dtype)))
+        if members:
+            attributes["membership_values"] = numpy_helper.from_array(np.array(members, dtype))
+        return attributes | {f"nodes_{k}": v for k, v in nodes.items()}
+
+    ml = dict(domain="ai.onnx.ml", version=5)
+    # Some of the numbers are members of lists.
+    x = np.where(RNG.random((8, 4)) < 0.5, np.round(f32(8, 4)), f32(8, 4)).astype(np.float32)
+    x[1, 2] = np.nan
+    case("tree_ensemble", "TreeEnsemble", [("x", x)], **grown(6, 4, 3, [0, 1, 2, 3], np.float32), **ml)
+    case("tree_ensemble_members", "TreeEnsemble", [("x", x)], **grown(5, 4, 2, [0, 4, 5, 6], np.float32), **ml)
+    case("tree_ensemble_double", "TreeEnsemble", [("x", x.astype(np.float64))], **grown(5, 4, 1, [0, 3], np.float64), aggregate_function=0, **ml)
+    case("tree_ensemble_min", "TreeEnsemble", [("x", x)], **grown(5, 3, 1, [0], np.float32), aggregate_function=2, **ml)
+    case("tree_ensemble_one_kind", "TreeEnsemble", [("x", x)], **grown(4, 3, 3, [1], np.float32), **ml)
+    doubles = trees(4, 4, [0, 1], "target")
+    for name in ("nodes_values", "target_weights"):
+        doubles[name + "_as_tensor"] = numpy_helper.from_array(np.array(doubles.pop(name), np.float64))
+    case("tree_regressor_double", "TreeEnsembleRegressor", [("x", x.astype(np.float64))], n_targets=2, domain="ai.onnx.ml", **doubles)
+    whole = trees(4, 3, [0, 1], "target")
+    case("tree_regressor_max", "TreeEnsembleRegressor", [("x", x)], n_targets=2, aggregate_function="MAX", domain="ai.onnx.ml", **whole)
+    large = np.array([[2**53 + 1, 5], [2**53, 2**53 + 1]], np.int64)
+    case("imputer_integers", "Imputer", [("x", large)], imputed_value_int64s=[2**62 + 1, -(2**55) - 1], replaced_value_int64=2**53 + 1, domain="ai.onnx.ml")
+
+
 if __name__ == "__main__":
     shutil.rmtree(TARGET, ignore_errors=True)
-    for group in (products, norms, attention, quantised, classic):
+    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles):
         group()
     print(f"{sum(1 for _ in TARGET.iterdir())} cases by ONNX Runtime {ort.__version__} in {TARGET}")

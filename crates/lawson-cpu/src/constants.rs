@@ -3,15 +3,21 @@
 //! In: the elements that a plan gave away, with their layouts. Out: an address for each. The members of a team share the
 //! work, large constants by pieces; a page is first touched by the member that writes it. A tensor is let go as
 //! soon as it has been laid out, so that nobody but its other owners keeps it.
+//!
+//! What takes the time is neither reading nor writing but the first touch of pages. Huge ones come fastest, unless the system has to look for them
+//! or, where it is a guest, its host has to: then small ones, of which there are always some at hand, come several times as fast
+//! ([`FirstTouch`]).
 
-use crate::memory::{HUGE_FROM, LINE, Memory};
+use crate::memory::{HUGE_FROM, HUGE_PAGE, LINE, Memory, Pages, Paging};
 use crate::team::Team;
 use lawson_graph::{Code, Error, HostTensor, Result};
 use lawson_kernel::Slot;
 use lawson_kernel::pack::Packing;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The constants of a plan.
 #[derive(Debug)]
@@ -35,6 +41,8 @@ struct Task<'m> {
     packing: Arc<Packing>,
     pieces: Range<usize>,
     target: &'m mut [u8],
+    /// Where the target begins in the block.
+    start: usize,
 }
 
 /// Tasks have about so many bytes: enough that fetching one costs nothing, few enough that members finish together.
@@ -67,14 +75,15 @@ impl Constants {
         }
         let mut memory = Memory::zeroed(end.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))?;
         let mut tasks = Vec::new();
-        let (mut rest, mut at) = (memory.as_mut_slice(), 0);
+        let (bytes, paging) = memory.to_fill();
+        let (mut rest, mut at) = (bytes, 0);
         for (start, tensor, packing) in moved {
             let bytes = packing.bytes();
             let (own, after) = rest.split_at_mut(start - at).1.split_at_mut(bytes);
-            add_tasks(tensor, packing, own, &mut tasks);
+            add_tasks(tensor, packing, (start, own), &mut tasks);
             (rest, at) = (after, start + bytes);
         }
-        run(tasks, team)?;
+        run(tasks, paging, team)?;
         Ok(Constants { memory, constants })
     }
 
@@ -132,24 +141,26 @@ fn stay_in_place(taken: &[(Slot, HostTensor, Packing)], looked_up: &HashSet<Slot
 fn add_tasks<'m>(
     tensor: HostTensor,
     packing: Arc<Packing>,
-    mut target: &'m mut [u8],
+    (start, mut target): (usize, &'m mut [u8]),
     tasks: &mut Vec<Task<'m>>,
 ) {
     let pieces = packing.pieces();
     let each = pieces.div_ceil(packing.bytes().div_ceil(TASK).max(1));
     for first in (0..pieces).step_by(each) {
         let end = pieces.min(first + each);
-        let (own, rest) = target.split_at_mut(packing.place(end) - packing.place(first));
+        let place = packing.place(first);
+        let (own, rest) = target.split_at_mut(packing.place(end) - place);
         target = rest;
         let (tensor, packing) = (tensor.clone(), packing.clone());
-        tasks.push(Task { tensor, packing, pieces: first..end, target: own });
+        tasks.push(Task { tensor, packing, pieces: first..end, target: own, start: start + place });
     }
 }
 
 /// Packs everything, with the whole team where that is worth waking it.
-fn run(mut tasks: Vec<Task<'_>>, team: &Team) -> Result<()> {
+fn run(mut tasks: Vec<Task<'_>>, paging: Paging<'_>, team: &Team) -> Result<()> {
+    let touch = FirstTouch { paging, late: AtomicUsize::new(0) };
     if tasks.iter().map(|t| t.target.len()).sum::<usize>() <= TASK {
-        return tasks.into_iter().try_for_each(Task::run);
+        return tasks.into_iter().try_for_each(|task| task.run(&touch));
     }
     // The longest first, so that no member is left with one at the end.
     tasks.sort_by_key(|t| std::cmp::Reverse(t.target.len()));
@@ -159,16 +170,108 @@ fn run(mut tasks: Vec<Task<'_>>, team: &Team) -> Result<()> {
         loop {
             let task = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(task) = task else { return };
-            if let Err(error) = task.run() {
+            if let Err(error) = task.run(&touch) {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
             }
         }
     });
+    // What is small now, the system may join when it finds the time.
+    paging.prefer(Pages::Huge);
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Task<'_> {
-    fn run(self) -> Result<()> {
+    fn run(self, touch: &FirstTouch<'_>) -> Result<()> {
+        touch.before(self.start, self.target);
         self.packing.pack(self.pieces, self.tensor.bytes(), self.target)
+    }
+}
+
+/// How the pages of the block come: huge ones, until these were late.
+struct FirstTouch<'m> {
+    paging: Paging<'m>,
+    /// How many huge pages came late.
+    late: AtomicUsize,
+}
+
+/// A huge page that takes longer is late. To clear one takes a tenth of that; the five hundred small ones instead of it take less, too.
+const LATE: Duration = Duration::from_millis(2);
+
+/// So many are late before small ones are asked for: a single one may be late because another program had the processor.
+const MOST_LATE: usize = 2;
+
+impl FirstTouch<'_> {
+    /// Touches bytes that begin so far behind the block's first one and are about to be written.
+    fn before(&self, start: usize, target: &mut [u8]) {
+        if self.late.load(Relaxed) >= MOST_LATE {
+            return self.paging.populate(start..start + target.len());
+        }
+        // The first byte, and those where a huge page begins.
+        let next = start.next_multiple_of(HUGE_PAGE) - start;
+        for at in std::iter::once(0).chain((next.max(1)..target.len()).step_by(HUGE_PAGE)) {
+            let Some(byte) = target.get_mut(at) else { return };
+            let begin = Instant::now();
+            *std::hint::black_box(byte) = 0;
+            self.came_after(begin.elapsed());
+        }
+    }
+
+    fn came_after(&self, time: Duration) {
+        if time > LATE && self.late.fetch_add(1, Relaxed) + 1 == MOST_LATE {
+            self.paging.prefer(Pages::Small);
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Whether the system was told not to give huge pages for the mapping that begins at an address.
+    fn is_small(start: usize) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut inside = false;
+        for line in maps.lines() {
+            if let Some((range, _)) = line.split_once(' ').filter(|(r, _)| r.contains('-')) {
+                let (first, end) = range.split_once('-').unwrap();
+                let address = |text| usize::from_str_radix(text, 16).unwrap();
+                inside = (address(first)..address(end)).contains(&start);
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| inside) {
+                return flags.split_whitespace().any(|f| f == "nh");
+            }
+        }
+        panic!("no mapping at {start:x}");
+    }
+
+    #[test]
+    fn small_pages_are_asked_for_once_two_huge_ones_were_late() {
+        let mut memory = Memory::zeroed(8 << 20).unwrap();
+        let address = memory.as_ptr().addr();
+        let (bytes, paging) = memory.to_fill();
+        let touch = FirstTouch { paging, late: AtomicUsize::new(0) };
+        for (time, small) in [(LATE * 2, false), (LATE / 2, false), (LATE * 2, true), (LATE / 2, true)] {
+            touch.came_after(time);
+            assert_eq!(is_small(address), small);
+        }
+        // What is populated keeps its bytes, whatever parts of pages are named.
+        bytes[5000] = 7;
+        touch.before(4999, &mut bytes[4999..(6 << 20) + 1]);
+        assert!(bytes[5000] == 7 && bytes[..5000].iter().chain(&bytes[5001..]).all(|b| *b == 0));
+        paging.prefer(Pages::Huge);
+        assert!(!is_small(address));
+    }
+
+    #[test]
+    fn every_huge_page_is_touched_where_it_begins() {
+        let mut memory = Memory::zeroed(8 << 20).unwrap();
+        let (bytes, paging) = memory.to_fill();
+        let touch = FirstTouch { paging, late: AtomicUsize::new(0) };
+        bytes.fill(9);
+        touch.before(100, &mut bytes[100..5 << 20]);
+        let touched: Vec<usize> = (0..bytes.len()).filter(|i| bytes[*i] == 0).collect();
+        assert_eq!(touched, [100, HUGE_PAGE, 2 * HUGE_PAGE]);
+        touch.before(0, &mut []);
     }
 }

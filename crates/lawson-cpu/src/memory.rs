@@ -2,11 +2,14 @@
 //!
 //! Small buffers are aligned to a cache line; from [`HUGE_FROM`] on they are mapped at 2 MiB boundaries, and the
 //! system is asked for huge pages, which spare most address translation misses. Pages come zeroed and untouched, so the
-//! thread that first writes one decides where it lies.
+//! thread that first writes one decides where it lies. Who fills a large buffer can ask for small pages where huge ones are slow to
+//! come ([`Memory::to_fill`]).
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// The alignment of every buffer: a cache line, and the widest vector register.
@@ -14,6 +17,10 @@ pub const LINE: usize = 64;
 
 /// The size and alignment of a huge page.
 pub const HUGE_PAGE: usize = 2 << 20;
+
+/// The least size of a page.
+#[cfg(target_os = "linux")]
+const SMALL_PAGE: usize = 4 << 10;
 
 /// Buffers of at least so many bytes are aligned to [`HUGE_PAGE`] and ask for huge pages.
 pub const HUGE_FROM: usize = HUGE_PAGE;
@@ -42,6 +49,28 @@ enum Origin {
 unsafe impl Send for Memory {}
 // SAFETY: as for `Send`: `&Memory` gives `&[u8]` and nothing that writes.
 unsafe impl Sync for Memory {}
+
+/// How pages come that nobody touched yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Two MiB at a time, if the system has them.
+    Huge,
+    /// Four KiB at a time.
+    Small,
+}
+
+/// Advice about the pages of a buffer, while it is filled. Advice changes no byte, and where the system does not take it, nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Paging<'m> {
+    /// The pages of a mapping from the buffer's first one on; none if the allocator has the bytes.
+    mapped: Option<(NonNull<u8>, usize)>,
+    memory: PhantomData<&'m Memory>,
+}
+
+// SAFETY: it reads and writes no memory: the address names pages to the system, which takes advice from any thread.
+unsafe impl Send for Paging<'_> {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Paging<'_> {}
 
 /// So many bytes could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +131,25 @@ impl Memory {
         let skip = outer.addr().get().next_multiple_of(HUGE_PAGE) - outer.addr().get();
         // SAFETY: `skip` is less than a huge page, by which the mapping exceeds `rounded`.
         let start = unsafe { outer.add(skip) };
-        #[cfg(target_os = "linux")]
-        // SAFETY: the range lies in the mapping. It is advice: where it is refused, small pages serve.
-        unsafe {
-            libc::madvise(start.as_ptr().cast(), rounded, libc::MADV_HUGEPAGE);
-        }
-        Ok(Memory { start, len, origin: Origin::Mapping { start: outer, len: mapping } })
+        let memory = Memory { start, len, origin: Origin::Mapping { start: outer, len: mapping } };
+        memory.paging().prefer(Pages::Huge);
+        Ok(memory)
+    }
+
+    fn paging(&self) -> Paging<'_> {
+        let mapped = match self.origin {
+            #[cfg(unix)]
+            Origin::Mapping { .. } => Some((self.start, self.len.next_multiple_of(HUGE_PAGE))),
+            _ => None,
+        };
+        Paging { mapped, memory: PhantomData }
+    }
+
+    /// The bytes, to write, and their pages.
+    pub fn to_fill(&mut self) -> (&mut [u8], Paging<'_>) {
+        // SAFETY: as in `as_mut_slice`; advice, which lives no longer than the exclusive borrow, touches no byte.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) };
+        (bytes, self.paging())
     }
 
     /// How many bytes there are.
@@ -140,6 +182,39 @@ impl Memory {
     /// The address of the first byte, to write through.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start.as_ptr()
+    }
+}
+
+impl Paging<'_> {
+    /// How pages come from now on.
+    pub fn prefer(self, pages: Pages) {
+        #[cfg(target_os = "linux")]
+        if let Some((start, len)) = self.mapped {
+            let advice = match pages {
+                Pages::Huge => libc::MADV_HUGEPAGE,
+                Pages::Small => libc::MADV_NOHUGEPAGE,
+            };
+            // SAFETY: the range lies in the mapping, which is there while the buffer is borrowed.
+            unsafe { libc::madvise(start.as_ptr().cast(), len, advice) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = pages;
+    }
+
+    /// Lets all pages of these bytes of the buffer come at once, which takes less than one by one when they are written.
+    pub fn populate(self, bytes: Range<usize>) {
+        #[cfg(target_os = "linux")]
+        if let Some((start, len)) = self.mapped {
+            let end = bytes.end.min(len);
+            // A page is at least so large, and the buffer begins at one.
+            let first = bytes.start.min(end) / SMALL_PAGE * SMALL_PAGE;
+            // SAFETY: the range lies in the mapping, as in `prefer`; pages that are there stay as they are.
+            unsafe {
+                libc::madvise(start.as_ptr().add(first).cast(), end - first, libc::MADV_POPULATE_WRITE)
+            };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = bytes;
     }
 }
 

@@ -52,7 +52,7 @@ impl FileBytes {
             return None;
         }
         let mut options = MmapOptions::new();
-        options.offset(offset as u64).len(part.len()).populate();
+        options.offset(offset as u64).len(part.len());
         // SAFETY: as in `open`.
         let map = unsafe { options.map_copy_read_only(file) }.ok()?;
         Some(Bytes::from_owner(map))

@@ -1,11 +1,11 @@
 //! Classic machine learning (`ai.onnx.ml`) besides trees: scaling, encoding, linear models, and what models end with.
 
-use super::forest::as_rows;
+use super::norm::{self, Norm};
 use super::{hosted, one};
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::op::{CompareKind, Monoid};
-use lawson_graph::{DType, Dim, HostTensor, Keep, Linear, Result, Shape, ValueId, WeightLayout};
+use lawson_graph::op::CompareKind;
+use lawson_graph::{DType, Dim, HostTensor, Linear, Result, Shape, ValueId, WeightLayout};
 use std::sync::Arc;
 
 /// What becomes of scores at the end.
@@ -98,6 +98,15 @@ impl Labels {
     }
 }
 
+/// The rows of a matrix, for operators that take vectors as one row.
+fn as_rows(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<ValueId> {
+    let shape = cx.b.shape(x)?;
+    match &shape[..] {
+        [n] => cx.b.reshape(x, Shape::from(vec![Dim::ONE, n.clone()])),
+        _ => Ok(x),
+    }
+}
+
 /// Operand 0 as rows of f32.
 fn rows(cx: &mut NodeCx<'_, '_>) -> Result<ValueId> {
     let x = cx.value(0)?;
@@ -128,57 +137,50 @@ pub(super) fn scaler(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 
 /// Rows divided by their greatest element, the sum of what they are without signs, or their length; rows where that is 0 stay.
 pub(super) fn normalizer(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    let norm = cx.text("norm")?.unwrap_or("MAX").to_string();
+    let norm = match cx.text("norm")?.unwrap_or("MAX") {
+        "MAX" => Norm::Max,
+        "L1" => Norm::L1,
+        "L2" => Norm::L2,
+        other => {
+            return Err(cx.wrong(format!("`Normalizer` has no norm `{other}`; MAX, L1 or L2 is expected")));
+        }
+    };
     let x = cx.value(0)?;
     let x = cx.b.cast(x, DType::F32)?;
     let axis =
         cx.b.tensor_type(x)?.rank().checked_sub(1).ok_or_else(|| cx.wrong("`Normalizer` of a scalar"))?;
-    let by = match norm.as_str() {
-        "MAX" => cx.b.reduce(Monoid::Max, x, &[axis], Keep::Yes)?,
-        "L1" => {
-            let size = cx.b.abs(x)?;
-            cx.b.reduce(Monoid::Sum, size, &[axis], Keep::Yes)?
-        }
-        "L2" => {
-            let square = cx.b.mul(x, x)?;
-            let sum = cx.b.reduce(Monoid::Sum, square, &[axis], Keep::Yes)?;
-            cx.b.sqrt(sum)?
-        }
-        other => return Err(cx.wrong(format!("`Normalizer` has no norm `{other}`"))),
-    };
-    let (zero, whole) = (cx.b.full_like(by, 0.0)?, cx.b.full_like(by, 1.0)?);
-    let is_zero = cx.b.compare(CompareKind::Eq, by, zero)?;
-    let by = cx.b.select(is_zero, whole, by)?;
-    one(cx.b.div(x, by)?)
+    one(norm::over_norm(cx, x, axis, norm)?)
 }
 
-/// Elements that stand for missing ones, replaced by a number, or one for each column.
+/// Elements that stand for missing ones, replaced by a number, or one for each column. Integers are never floats on the way, which would
+/// not hold the large ones.
 pub(super) fn imputer(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
     let (dtype, shape) = (cx.b.dtype(x)?, cx.b.shape(x)?);
     let (ints, floats) = (cx.ints("imputed_value_int64s")?, cx.floats("imputed_value_floats")?);
     let replaced = (cx.int("replaced_value_int64")?.unwrap_or(0), cx.float("replaced_value_float", 0.0)?);
-    let numbers: Vec<f64> = match (dtype.is_float(), ints, floats) {
-        (true, _, Some(v)) => v.iter().map(|v| f64::from(*v)).collect(),
-        (false, Some(v), _) => v.iter().map(|v| *v as f64).collect(),
+    let (values, mark) = match (dtype.is_float(), ints, floats) {
+        (true, _, Some(v)) => {
+            let numbers: Vec<f64> = v.iter().map(|v| f64::from(*v)).collect();
+            let mark = HostTensor::from_floats(dtype, &[], &[replaced.1])?;
+            (HostTensor::from_floats(dtype, &[v.len()], &numbers)?, mark)
+        }
+        (false, Some(v), _) => {
+            let numbers: Vec<i128> = v.iter().map(|v| i128::from(*v)).collect();
+            let mark = HostTensor::from_ints(dtype, &[], &[i128::from(replaced.0)])?;
+            (HostTensor::from_ints(dtype, &[v.len()], &numbers)?, mark)
+        }
         _ => return Err(cx.wrong(format!("`Imputer` of {dtype} has no values of that kind"))),
     };
-    if numbers.len() != 1 && !shape.last().is_some_and(|d| d.is(numbers.len() as i64)) {
-        return Err(cx.wrong(format!("`Imputer` has {} values for {shape}", numbers.len())));
+    if values.len() != 1 && !shape.last().is_some_and(|d| d.is(values.len() as i64)) {
+        return Err(cx.wrong(format!("`Imputer` has {} values for {shape}", values.len())));
     }
-    let table = match dtype.is_float() {
-        true => HostTensor::from_floats(dtype, &[numbers.len()], &numbers)?,
-        false => {
-            let whole: Vec<i128> = numbers.iter().map(|v| *v as i128).collect();
-            HostTensor::from_ints(dtype, &[numbers.len()], &whole)?
-        }
-    };
-    let values = cx.b.constant(table)?;
+    let values = cx.b.constant(values)?;
     let values = cx.b.broadcast_to(values, shape)?;
     let missing = if dtype.is_float() && replaced.1.is_nan() {
         cx.b.is_nan(x)?
     } else {
-        let mark = cx.b.full_like(x, if dtype.is_float() { replaced.1 } else { replaced.0 as f64 })?;
+        let mark = cx.b.constant(mark)?;
         cx.b.compare(CompareKind::Eq, x, mark)?
     };
     one(cx.b.select(missing, values, x)?)
@@ -273,4 +275,22 @@ pub(super) fn linear_classifier(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let scores = linear(cx, labels.len())?;
     let label = labels.best(cx, scores)?;
     Ok(vec![label.into(), transform.apply(cx, scores)?.into()])
+}
+
+pub(super) fn binarizer(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let threshold = cx.float("threshold", 0.0)?;
+    let x = cx.value(0)?;
+    let dtype = cx.b.dtype(x)?;
+    let bound = cx.b.full_like(x, threshold)?;
+    let above = cx.b.compare(CompareKind::Gt, x, bound)?;
+    one(cx.b.cast(above, dtype)?)
+}
+
+/// Entries of the last axis; a vector gives one row.
+pub(super) fn array_feature_extractor(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let (x, at) = (cx.value(0)?, cx.value(1)?);
+    let (shape, count) = (cx.b.shape(x)?, cx.b.shape(at)?.elements());
+    let at = cx.b.reshape(at, [count.clone()])?;
+    let y = cx.b.take(x, at, shape.rank().saturating_sub(1))?;
+    one(if shape.rank() == 1 { cx.b.reshape(y, [Dim::ONE, count])? } else { y })
 }

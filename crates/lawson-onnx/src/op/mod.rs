@@ -46,6 +46,7 @@ mod slice;
 mod source;
 mod spectral;
 mod table;
+mod trees;
 mod unroll;
 mod window;
 

@@ -3,9 +3,10 @@
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
+use lawson_graph::op::{CompareKind, Monoid, WindowReduce};
 use lawson_graph::{
-    BatchNorm, Builder, DType, Dim, GroupNorm, InstanceNorm, LayerNorm, LogSoftmax, Mean, Result, RmsNorm,
-    Shape, Softmax, ValueId, Variance,
+    BatchNorm, Builder, DType, Dim, GroupNorm, InstanceNorm, Keep, LayerNorm, LogSoftmax, Mean, Result,
+    RmsNorm, Softmax, ValueId, Variance,
 };
 
 fn softmax_of(b: &mut Builder<'static>, x: ValueId, axis: usize) -> Result<ValueId> {
@@ -123,7 +124,6 @@ pub(super) fn batch_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 
 /// Each element over a power of the squares of its neighbours along the channels.
 pub(super) fn local_response(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    use lawson_graph::op::{Monoid, WindowReduce};
     let (alpha, beta) = (cx.float("alpha", f64::from(1e-4f32))?, cx.float("beta", 0.75)?);
     let bias = cx.float("bias", 1.0)?;
     let size = cx.int("size")?.filter(|s| *s >= 1).ok_or_else(|| cx.wrong("`LRN` has no size"))?;
@@ -179,27 +179,38 @@ pub(super) fn group_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     one(cx.b.composite(GroupNorm { groups, epsilon }, &operands)?)
 }
 
-/// `x / ‖x‖` along an axis, 0 where the norm is 0.
-pub(super) fn lp_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    use lawson_graph::op::{CompareKind, Monoid};
-    let x = cx.value(0)?;
-    let shape: Shape = cx.b.shape(x)?;
-    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), shape.rank())?;
-    let keep = lawson_graph::Keep::Yes;
-    let norm = match cx.int("p")?.unwrap_or(2) {
-        1 => {
-            let size = cx.b.abs(x)?;
-            cx.b.reduce(Monoid::Sum, size, &[axis], keep)?
-        }
-        2 => {
-            let square = cx.b.mul(x, x)?;
-            let sum = cx.b.reduce(Monoid::Sum, square, &[axis], keep)?;
-            cx.b.sqrt(sum)?
-        }
-        p => return Err(cx.wrong(format!("`LpNormalization` of order {p}"))),
+/// What elements along an axis are divided by.
+pub(super) enum Norm {
+    /// The greatest element.
+    Max,
+    /// The sum of what elements are without signs.
+    L1,
+    /// The length.
+    L2,
+}
+
+/// `x / ‖x‖` along an axis; where the norm is 0, `x` stays.
+pub(super) fn over_norm(cx: &mut NodeCx<'_, '_>, x: ValueId, axis: usize, norm: Norm) -> Result<ValueId> {
+    let (monoid, parts) = match norm {
+        Norm::Max => (Monoid::Max, x),
+        Norm::L1 => (Monoid::Sum, cx.b.abs(x)?),
+        Norm::L2 => (Monoid::Sum, cx.b.mul(x, x)?),
     };
-    let (zero, one_) = (cx.b.full_like(norm, 0.0)?, cx.b.full_like(norm, 1.0)?);
-    let empty = cx.b.compare(CompareKind::Eq, norm, zero)?;
-    let divisor = cx.b.select(empty, one_, norm)?;
-    one(cx.b.div(x, divisor)?)
+    let by = cx.b.reduce(monoid, parts, &[axis], Keep::Yes)?;
+    let by = if matches!(norm, Norm::L2) { cx.b.sqrt(by)? } else { by };
+    let (zero, whole) = (cx.b.full_like(by, 0.0)?, cx.b.full_like(by, 1.0)?);
+    let is_zero = cx.b.compare(CompareKind::Eq, by, zero)?;
+    let by = cx.b.select(is_zero, whole, by)?;
+    cx.b.div(x, by)
+}
+
+pub(super) fn lp_norm(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), cx.b.tensor_type(x)?.rank())?;
+    let norm = match cx.int("p")?.unwrap_or(2) {
+        1 => Norm::L1,
+        2 => Norm::L2,
+        p => return Err(cx.wrong(format!("`LpNormalization` of order {p}; 1 or 2 is expected"))),
+    };
+    one(over_norm(cx, x, axis, norm)?)
 }

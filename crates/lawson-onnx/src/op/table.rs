@@ -6,9 +6,9 @@
 
 use super::{
     Entry, activation, arrange, attention, cast, classic, compare, contrib, contrib_attention, contrib_quant,
-    control, conv, einsum, forest, gather, hosted, integer, learn, linear, loss, math, norm, pad, pool,
-    quant, random, recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape,
-    slice, source, spectral, unroll,
+    control, conv, einsum, gather, hosted, integer, learn, linear, loss, math, norm, pad, pool, quant,
+    random, recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape, slice,
+    source, spectral, trees, unroll,
 };
 
 /// The operators of the standard domain.
@@ -220,8 +220,8 @@ pub(super) const STANDARD: &[Entry] = &[
 
 /// The operators of classic machine learning.
 const MACHINE_LEARNING: &[Entry] = &[
-    Entry { name: "ArrayFeatureExtractor", versions: &[(1, learn::array_feature_extractor)] },
-    Entry { name: "Binarizer", versions: &[(1, learn::binarizer)] },
+    Entry { name: "ArrayFeatureExtractor", versions: &[(1, classic::array_feature_extractor)] },
+    Entry { name: "Binarizer", versions: &[(1, classic::binarizer)] },
     Entry { name: "FeatureVectorizer", versions: &[(1, classic::feature_vectorizer)] },
     Entry { name: "Imputer", versions: &[(1, classic::imputer)] },
     Entry { name: "LabelEncoder", versions: &[(2, hosted::label_encoder)] },
@@ -230,9 +230,9 @@ const MACHINE_LEARNING: &[Entry] = &[
     Entry { name: "Normalizer", versions: &[(1, classic::normalizer)] },
     Entry { name: "OneHotEncoder", versions: &[(1, classic::one_hot_encoder)] },
     Entry { name: "Scaler", versions: &[(1, classic::scaler)] },
-    Entry { name: "TreeEnsemble", versions: &[(5, learn::tree_ensemble)] },
-    Entry { name: "TreeEnsembleClassifier", versions: &[(1, forest::classifier)] },
-    Entry { name: "TreeEnsembleRegressor", versions: &[(1, forest::regressor)] },
+    Entry { name: "TreeEnsemble", versions: &[(5, trees::ensemble)] },
+    Entry { name: "TreeEnsembleClassifier", versions: &[(1, trees::classifier)] },
+    Entry { name: "TreeEnsembleRegressor", versions: &[(1, trees::regressor)] },
 ];
 
 /// Operators that may become standard.

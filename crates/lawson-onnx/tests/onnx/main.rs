@@ -1,6 +1,7 @@
 //! Small models, written with the messages of the format, imported and run by the reference interpreter.
 #![allow(clippy::unwrap_used)]
 
+mod classic;
 mod control;
 mod files;
 mod hostile;
