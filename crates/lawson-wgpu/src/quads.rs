@@ -100,7 +100,7 @@ pub(crate) fn inputs_by_fours(kernel: &Kernel, whole: bool) -> BTreeSet<BufferId
 
 /// Takes out the buffers that an expression does not read by fours along an axis.
 pub(crate) fn check_quads(kernel: &Kernel, root: ExprId, axis: AxisId, fit: &mut BTreeSet<BufferId>) {
-    kernel.visit_exprs(root, &mut |e| {
+    kernel.visit_below(&[root], &mut |_, e| {
         if let Expr::Load(l) = e {
             check_place(kernel, l.buffer, &l.index, axis, fit);
             if l.guard.is_some() {

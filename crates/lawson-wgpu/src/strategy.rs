@@ -263,7 +263,7 @@ fn extent(f: &For) -> Option<i64> {
 /// The axes that an expression depends on, and the offsets of what it loads.
 fn depends(kernel: &Kernel, root: ExprId) -> (BTreeSet<AxisId>, Vec<Index>) {
     let mut offsets = Vec::new();
-    kernel.visit_exprs(root, &mut |e| {
+    kernel.visit_below(&[root], &mut |_, e| {
         if let Expr::Load(l) = e {
             offsets.push(kernel.resolve(&kernel.buffer(l.buffer).layout.offset(&l.index)));
         }
