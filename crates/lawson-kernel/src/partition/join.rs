@@ -329,6 +329,9 @@ impl<'g> Groups<'g> {
         if x.nodes.len() + y.nodes.len() > MOST_NODES {
             return Err(Refused::Size { nodes: x.nodes.len() + y.nodes.len() });
         }
+        if self.flow.is_compared(&x.outputs, &y.inputs) || self.flow.is_compared(&y.outputs, &x.inputs) {
+            return Err(Refused::Compared);
+        }
         let feeds = x.outputs.iter().any(|v| y.inputs.binary_search(v).is_ok());
         if x.products + y.products > 1 || (!feeds && x.products + y.products > 0) {
             return Err(Refused::Products);
