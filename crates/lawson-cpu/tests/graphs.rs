@@ -125,7 +125,16 @@ fn linear_with_activation() {
 
 #[test]
 fn layers_over_the_same_rows() {
-    for (rows, sizes) in [(64, [64, 64, 64, 64]), (96, [20, 44, 12, 132]), (32, [4, 8, 4, 4])] {
+    for (rows, sizes) in [
+        (64, [64, 64, 64, 64]),
+        (96, [20, 44, 12, 132]),
+        (32, [4, 8, 4, 4]),
+        // Columns and terms that fill no vectors.
+        (64, [33, 61, 17, 5]),
+        (96, [7, 45, 131, 23]),
+        (32, [3, 9, 30, 15]),
+        (64, [19, 3, 2, 7]),
+    ] {
         let [a, b, c, d] = sizes;
         let text = format!(
             "lawson 1
@@ -141,11 +150,13 @@ fn layers_over_the_same_rows() {
              }}"
         );
         let graph = lawson_opt::Pipeline::standard().run(&Graph::parse(&text).unwrap()).unwrap();
-        let plan = compile(&graph, &machine()).unwrap();
-        let [kernel] = plan.kernels.as_slice() else {
-            panic!("{} kernels for {rows} rows", plan.kernels.len())
-        };
-        assert!(emit(kernel, Isa::Avx512, Listing::Off).is_ok());
+        for isa in [Isa::Avx512, Isa::Avx2] {
+            let plan = compile(&graph, &isa.of(&machine())).unwrap();
+            let [kernel] = plan.kernels.as_slice() else {
+                panic!("{} kernels for {rows} rows of {sizes:?}", plan.kernels.len())
+            };
+            assert!(emit(kernel, isa, Listing::Off).is_ok());
+        }
         check(&text, &[]);
     }
 }

@@ -9,9 +9,9 @@
 
 use crate::buffer::{Buffer, BufferId};
 use crate::expr::{Condition, Expr, ExprId, Load, Scalar};
+use crate::hash::IdMap;
 use crate::index::Index;
 use lawson_graph::{DType, Facts};
-use std::collections::HashMap;
 
 /// An axis of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -38,7 +38,7 @@ pub struct Kernel {
     pub exprs: Vec<Expr>,
     /// The tree.
     pub body: Vec<Node>,
-    pub(crate) known: HashMap<Expr, ExprId>,
+    pub(crate) known: IdMap<Expr, ExprId>,
 }
 
 /// An axis: the variable of one or more loops, or an index over others.

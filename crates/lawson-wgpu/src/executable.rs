@@ -73,6 +73,9 @@ pub fn machine_for(capabilities: &Capabilities) -> Machine {
         unit_bytes_per_fma: 64.0,
         fmas_per_link: 500.0,
         columns: most_columns(capabilities),
+        multiple: 4,
+        // Drivers take longer for one long text than for its parts, and one launch more is little beside so many products.
+        links: 8,
         scratch: i64::from(capabilities.workgroup_memory),
         // One is for parameters.
         buffers: capabilities.max_buffers.saturating_sub(1) as usize,

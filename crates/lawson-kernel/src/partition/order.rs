@@ -136,6 +136,14 @@ impl Flow {
     }
 }
 
+/// What lies between two groups in the order of ranks.
+pub(super) struct Between {
+    /// What the later one needs.
+    pub(super) needed: Vec<usize>,
+    /// What needs the earlier one.
+    pub(super) needing: Vec<usize>,
+}
+
 /// Whether a node is one number, repeated.
 fn is_number(node: &Node) -> bool {
     matches!(&node.op, Op::Constant(t) if t.is_splat())
