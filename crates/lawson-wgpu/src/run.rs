@@ -42,9 +42,12 @@ pub struct Stride<'f> {
 /// How the iterations of a loop are handed over to a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// All at once, as far as a driver has the patience for: a few thousand launches a submission.
+    /// All at once, as far as a driver has the patience for: a few thousand launches a submission. Who runs programs may take several iterations
+    /// for one run of another plan.
     #[default]
     Whole,
+    /// All at once, and each with launches of its own: what an iteration takes is then what a run takes besides its transfers.
+    Apart,
     /// One by one, each waited for: a device that shows a desktop too answers in between, however long an iteration takes.
     EachIteration,
 }

@@ -115,7 +115,7 @@ impl Repeated {
         times: Times<'s>,
         budget: &Budget,
     ) -> Result<Option<Going<'s>>> {
-        if times.times < 2 || self.feeds != times.feeds || is_paced(planned, times) {
+        if times.times < 2 || self.feeds != times.feeds || !times.is_free() {
             return Ok(None);
         }
         let fits = |w: &WholeLoop| w.times == times.times && same_sizes(&w.inputs, inputs.clone());
@@ -194,24 +194,13 @@ impl Repeated {
     }
 
     /// What a loop of so many runs is, if a session has one that is not one run after another.
-    pub(crate) fn shown(
-        &self,
-        whole: &WholeLoop,
-        planned: &Planned,
-        times: Times<'_>,
-    ) -> Option<LoopPlan<'_>> {
-        let same = whole.times == times.times && !is_paced(planned, times);
-        let session = whole.session.as_ref().filter(|_| same)?;
+    pub(crate) fn shown(&self, whole: &WholeLoop, times: Times<'_>) -> Option<LoopPlan<'_>> {
+        let session = whole.session.as_ref().filter(|_| whole.times == times.times && times.is_free())?;
         let plan = self.made.get()?.as_ref()?.plan();
         let mut bindings = session.bindings().clone();
         bindings.define(self.steps.clone(), i64::try_from(whole.most).ok()?, COUNT);
         Some(LoopPlan { plan, bindings, runs: whole.times.div_ceil(whole.most.max(1)) })
     }
-}
-
-/// Whether somebody asked for a pace of a device: a run is a run then.
-fn is_paced(planned: &Planned, times: Times<'_>) -> bool {
-    planned.is_on_device() && !times.is_free()
 }
 
 /// Whether a plan is nothing but launches: loops are kernels then, and nothing is left to the host.

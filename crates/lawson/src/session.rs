@@ -92,8 +92,8 @@ impl Session {
         self.planned = PlannedSessions::default();
     }
 
-    /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it, nor does anything on
-    /// other targets. With [`lawson_wgpu::Pace::EachIteration`] an iteration is always launches of its own.
+    /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it. With any but the default, an
+    /// iteration is always a run with launches of its own ([`Session::whole_loop`]); that holds on the CPU target, too, and nothing else does.
     #[cfg(feature = "wgpu")]
     pub fn set_pace(&mut self, pace: lawson_wgpu::Pace) {
         self.budget.pace = pace;

@@ -37,7 +37,7 @@ impl Times<'_> {
         stride: None,
     };
 
-    /// Whether it is left to the target how runs are done.
+    /// Whether several runs may be one of another plan: nobody asked for a pace.
     pub(crate) fn is_free(&self) -> bool {
         #[cfg(feature = "wgpu")]
         return self.pace == lawson_wgpu::Pace::default();

@@ -171,6 +171,6 @@ impl Planned {
         sessions: &'s PlannedSessions,
         times: Times<'_>,
     ) -> Option<LoopPlan<'s>> {
-        self.repeated.as_ref()?.shown(sessions.whole.as_deref()?, self, times)
+        self.repeated.as_ref()?.shown(sessions.whole.as_deref()?, times)
     }
 }

@@ -157,3 +157,20 @@ fn passes_do_not_decide_whether_a_loop_is_one_kernel() {
         assert_eq!(at_once(&program, SPRING, &sizes), whole.then_some(1), "{told}");
     }
 }
+
+#[cfg(feature = "wgpu")]
+#[test]
+fn runs_that_are_asked_for_one_by_one_stay_runs() {
+    use lawson::wgpu::Pace;
+    if !there() {
+        return;
+    }
+    let program = compile_on(SPRING, &Team::new(1).unwrap()).unwrap();
+    let given = tensors(&inputs(SPRING, &[("N", 5000)], 1));
+    let mut session = program.session();
+    let whole = session.run_loop(&given, 100).unwrap();
+    assert!(session.whole_loop(100).is_some());
+    session.set_pace(Pace::Apart);
+    assert!(session.run_loop(&given, 100).unwrap() == whole);
+    assert!(session.whole_loop(100).is_none());
+}

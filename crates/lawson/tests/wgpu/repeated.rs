@@ -191,12 +191,14 @@ fn a_pace_that_is_asked_for_is_kept() {
     let given = inputs(SPRING, &[("N", 65)], 2);
     let mut session = program.session();
     let (whole, once) = counted(&mut session, &device, &given, 9);
-    session.set_pace(Pace::EachIteration);
-    let (paced, each) = counted(&mut session, &device, &given, 9);
-    assert!(whole == paced);
     assert_eq!((once.launches, once.submissions), (1, 1));
-    assert_eq!((each.launches, each.submissions), (9, 9));
-    assert!(session.whole_loop(9).is_none());
+    for (pace, submissions) in [(Pace::Apart, 1), (Pace::EachIteration, 9)] {
+        session.set_pace(pace);
+        let (paced, each) = counted(&mut session, &device, &given, 9);
+        assert!(whole == paced);
+        assert_eq!((each.launches, each.submissions), (9, submissions), "{pace:?}");
+        assert!(session.whole_loop(9).is_none());
+    }
     session.set_pace(Pace::Whole);
     assert_eq!(session.whole_loop(9).unwrap().runs, 1);
 }
