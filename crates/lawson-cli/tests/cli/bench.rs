@@ -75,7 +75,7 @@ fn bench_times_iterations_apart_and_in_one_kernel_where_they_can_be() {
     let turned = "%y = slice %x {start = [4095], size = [4096], step = [-1]}";
     f.file(
         "turn.law",
-        &format!("lawson 1\ngraph @f(%x: f32[4096]) -> (y: f32[4096]) {{ {turned} return %y }}\n"),
+        format!("lawson 1\ngraph @f(%x: f32[4096]) -> (y: f32[4096]) {{ {turned} return %y }}\n"),
     );
     for target in ["cpu", "wgpu"] {
         if target == "cpu" && !cpu_runs() {
