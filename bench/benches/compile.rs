@@ -48,14 +48,13 @@ fn timed<T>(rounds: usize, mut work: impl FnMut() -> Result<T, Failure>) -> Resu
 }
 
 fn stages(graph: &Graph, pipeline: &Pipeline, rounds: usize) -> Result<Stages, Failure> {
-    let machine = lawson_cpu::host::machine();
+    let isa = Isa::best();
+    let machine = isa.of(&lawson_cpu::host::machine());
     let (passes, graph) = timed(rounds, || Ok(pipeline.run(graph)?))?;
     let (planning, plan) = timed(rounds, || Ok(compile(&graph, &machine)?))?;
     let mut emitting = Vec::new();
     for kernel in &plan.kernels {
-        emitting.push(
-            timed(rounds, || Ok(emit(kernel, Isa::best(), Listing::Off).map_err(|e| e.to_string())?))?.0,
-        );
+        emitting.push(timed(rounds, || Ok(emit(kernel, isa, Listing::Off).map_err(|e| e.to_string())?))?.0);
     }
     emitting.sort_by(|a, b| b.total_cmp(a));
     let looked_up = plan.looked_up();

@@ -17,13 +17,13 @@ fn i32_div(a: i32, b: i32) -> i32 {
 @group(0) @binding(2) var<storage, read> b1_m: array<u32>;
 fn load_b1_m(at: i32) -> bool {
   let shift = (bitcast<u32>(at) & 3u) * 8u;
-  return ((b1_m[at >> 2u] >> shift) & 0xffu) != 0u;
+  return extractBits(b1_m[at >> 2u], shift, 8u) != 0u;
 }
 @group(0) @binding(3) var<storage, read_write> b2_y: array<u32>;
 @group(0) @binding(4) var<storage, read_write> b3_o: array<atomic<u32>>;
 fn load_b3_o(at: i32) -> bool {
   let shift = (bitcast<u32>(at) & 3u) * 8u;
-  return ((atomicLoad(&b3_o[at >> 2u]) >> shift) & 0xffu) != 0u;
+  return extractBits(atomicLoad(&b3_o[at >> 2u]), shift, 8u) != 0u;
 }
 fn store_b3_o(at: i32, value: bool) {
   let shift = (bitcast<u32>(at) & 3u) * 8u;

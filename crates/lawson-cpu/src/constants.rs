@@ -6,7 +6,7 @@
 //!
 //! What takes the time is neither reading nor writing but the first touch of pages. Huge ones come fastest, unless the system has to look for them
 //! or, where it is a guest, its host has to: then small ones, of which there are always some at hand, come several times as fast
-//! ([`FirstTouch`]).
+//! (`FirstTouch`).
 
 use crate::memory::{HUGE_FROM, HUGE_PAGE, LINE, Memory, Pages, Paging};
 use crate::team::Team;

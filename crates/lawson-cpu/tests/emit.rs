@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::call;
+use common::{call, levels};
 use lawson_cpu::{Isa, Listing, emit};
 use lawson_graph::DType::F32;
 use lawson_graph::op::BinaryKind;
@@ -61,12 +61,20 @@ fn noise(n: usize, seed: u32) -> Vec<f32> {
         .collect()
 }
 
+/// Checks a product with a schedule for vectors of 16 numbers, or of as many as this machine has.
 fn check(m: usize, n: usize, k: usize, symbolic: bool, schedule: &str, panel: Option<usize>) {
+    for isa in levels() {
+        let schedule = if isa == Isa::Avx512 { schedule.to_string() } else { schedule.replace("16", "8") };
+        check_on(isa, [m, n, k], symbolic, &schedule, panel);
+    }
+}
+
+fn check_on(isa: Isa, [m, n, k]: [usize; 3], symbolic: bool, schedule: &str, panel: Option<usize>) {
     let md = if symbolic { Dim::symbol("M") } else { Dim::from(m as i64) };
     let mut t = matmul(md, n as i64, k as i64, panel.map(|p| p as i64));
     schedule.parse::<Schedule>().unwrap().apply(&mut t).unwrap();
-    let e = emit(&t, Isa::Avx512, if std::env::var_os("ASM").is_some() { Listing::On } else { Listing::Off })
-        .unwrap();
+    let e =
+        emit(&t, isa, if std::env::var_os("ASM").is_some() { Listing::On } else { Listing::Off }).unwrap();
     if let Some(text) = e.code.disassembly() {
         println!("{text}");
     }

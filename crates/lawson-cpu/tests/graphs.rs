@@ -125,7 +125,16 @@ fn linear_with_activation() {
 
 #[test]
 fn layers_over_the_same_rows() {
-    for (rows, sizes) in [(64, [64, 64, 64, 64]), (96, [20, 44, 12, 132]), (32, [4, 8, 4, 4])] {
+    for (rows, sizes) in [
+        (64, [64, 64, 64, 64]),
+        (96, [20, 44, 12, 132]),
+        (32, [4, 8, 4, 4]),
+        // Columns and terms that fill no vectors.
+        (64, [33, 61, 17, 5]),
+        (96, [7, 45, 131, 23]),
+        (32, [3, 9, 30, 15]),
+        (64, [19, 3, 2, 7]),
+    ] {
         let [a, b, c, d] = sizes;
         let text = format!(
             "lawson 1
@@ -141,11 +150,13 @@ fn layers_over_the_same_rows() {
              }}"
         );
         let graph = lawson_opt::Pipeline::standard().run(&Graph::parse(&text).unwrap()).unwrap();
-        let plan = compile(&graph, &machine()).unwrap();
-        let [kernel] = plan.kernels.as_slice() else {
-            panic!("{} kernels for {rows} rows", plan.kernels.len())
-        };
-        assert!(emit(kernel, Isa::Avx512, Listing::Off).is_ok());
+        for isa in [Isa::Avx512, Isa::Avx2] {
+            let plan = compile(&graph, &isa.of(&machine())).unwrap();
+            let [kernel] = plan.kernels.as_slice() else {
+                panic!("{} kernels for {rows} rows of {sizes:?}", plan.kernels.len())
+            };
+            assert!(emit(kernel, isa, Listing::Off).is_ok());
+        }
         check(&text, &[]);
     }
 }
@@ -435,5 +446,23 @@ fn four_products_of_bytes_are_one_instruction() {
             let padded = of_bytes(window(), (x, &["2", "20", "7", "9"]), (w, &[24, 20, 3, 3]));
             check_graph(&padded, &[], Elements::Wild);
         }
+    }
+}
+
+#[test]
+fn states_stay_in_registers_whatever_is_made_of_their_sums() {
+    let graph = Graph::parse(
+        "lawson 1 graph @g(%x: f32[64, 96], %w: f32[96, 256]) -> (y: f32[64, 256]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]} %y = gelu %h return %y }",
+    );
+    let graph = lawson_opt::Pipeline::standard().run(&graph.unwrap()).unwrap();
+    for isa in [Isa::Avx512, Isa::Avx2] {
+        let plan = compile(&graph, &isa.of(&machine())).unwrap();
+        let emitted = emit(&plan.kernels[0], isa, Listing::On).unwrap();
+        assert!(emitted.spilled[0] > 0, "{isa}: nothing of this is in memory, so nothing is tested");
+        let text = emitted.code.disassembly().unwrap();
+        let (_, sum) = text.split_once("; for r in").unwrap();
+        let (steps, _) = sum.split_once("jl").unwrap();
+        assert!(steps.contains("vfmadd231ps") && !steps.contains("rsp"), "{isa}: {steps}");
     }
 }

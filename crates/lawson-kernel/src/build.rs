@@ -5,13 +5,13 @@
 
 use crate::buffer::{Buffer, BufferId, Layout, Level, Role};
 use crate::expr::{Expr, ExprId, Extremum, Guard, Load, Scalar};
+use crate::hash::IdMap;
 use crate::index::Index;
 use crate::tree::{
     AccId, Accumulator, Axis, AxisId, For, Kernel, Kind, Merge, Node, State, Store, StoreHint,
 };
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
 use lawson_graph::{DType, Dim, Facts};
-use std::collections::HashMap;
 
 impl Kernel {
     /// A kernel with nothing in it.
@@ -24,7 +24,7 @@ impl Kernel {
             accs: Vec::new(),
             exprs: Vec::new(),
             body: Vec::new(),
-            known: HashMap::new(),
+            known: IdMap::default(),
         }
     }
 

@@ -97,7 +97,7 @@ impl Kernel {
     /// The axes that loops run over on which an expression depends.
     pub fn axes_of(&self, root: ExprId) -> BTreeSet<AxisId> {
         let mut axes = BTreeSet::new();
-        self.visit_exprs(root, &mut |e| {
+        self.visit_below(&[root], &mut |_, e| {
             e.visit_indices(&mut |i| {
                 self.resolve(i).visit_axes(&mut |a| {
                     axes.insert(a);
@@ -110,24 +110,11 @@ impl Kernel {
     /// The buffers that an expression reads.
     pub fn reads_of(&self, root: ExprId) -> BTreeSet<BufferId> {
         let mut buffers = BTreeSet::new();
-        self.visit_exprs(root, &mut |e| {
+        self.visit_below(&[root], &mut |_, e| {
             if let Expr::Load(load) = e {
                 buffers.insert(load.buffer);
             }
         });
         buffers
-    }
-
-    /// Calls `visit` with an expression and all that it is made of, each once.
-    pub fn visit_exprs<'k>(&'k self, root: ExprId, visit: &mut impl FnMut(&'k Expr)) {
-        let (mut open, mut seen) = (vec![root], BTreeSet::from([root]));
-        while let Some(id) = open.pop() {
-            visit(self.expr(id));
-            self.expr(id).visit_operands(&mut |o| {
-                if seen.insert(o) {
-                    open.push(o);
-                }
-            });
-        }
     }
 }

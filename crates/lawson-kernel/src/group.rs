@@ -83,6 +83,8 @@ pub enum Refused {
     },
     /// Together, each slice of a product would be a product of its own.
     Sliced,
+    /// What one makes is compared with the greatest or the least of it: both must be the same bits, which are computed once and lie in memory.
+    Compared,
     /// Together they would wait for a group that waits for them.
     Waits,
     /// They belong to different operators of the graph, and these are compiled apart.
@@ -177,6 +179,9 @@ impl fmt::Display for Refused {
                 write!(f, "a chain of both would have {found} {of}, and may have {most}")
             }
             Refused::Sliced => write!(f, "each slice would be a product of its own, without a tile"),
+            Refused::Compared => {
+                write!(f, "what is compared with its own extremum is computed once, and read by both")
+            }
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Separate => write!(f, "they belong to operators that are compiled apart"),
             Refused::Foreign => write!(f, "one of them has a dtype that is left to the host"),

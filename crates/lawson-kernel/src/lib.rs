@@ -19,6 +19,7 @@ mod equal;
 pub mod eval;
 pub mod expr;
 pub mod group;
+pub mod hash;
 mod host;
 pub mod index;
 pub mod layout;

@@ -74,6 +74,10 @@ pub struct Chains {
     pub fmas_per_link: f64,
     /// The most columns of a product: each is some member's of the unit.
     pub columns: i64,
+    /// Columns and terms are multiples of this: how many numbers a member reads at a time, if it reads only so many.
+    pub multiple: i64,
+    /// The most links of a chain: a kernel is compiled as one piece.
+    pub links: usize,
     /// Bytes of memory that a unit has for what lies between products.
     pub scratch: i64,
     /// How many buffers a kernel may have.
@@ -91,6 +95,10 @@ impl Chains {
             unit_bytes_per_fma: machine.l2_bytes_per_fma,
             fmas_per_link: 0.0,
             columns: i64::MAX,
+            // What does not fill a vector is masked.
+            multiple: 1,
+            // The team does not meet three times of four; what more links would save is less than compiling them takes.
+            links: 4,
             scratch: machine.l2 / 4,
             buffers: usize::MAX,
         }

@@ -9,9 +9,9 @@
 
 use crate::buffer::{Buffer, BufferId};
 use crate::expr::{Condition, Expr, ExprId, Load, Scalar};
+use crate::hash::IdMap;
 use crate::index::Index;
 use lawson_graph::{DType, Facts};
-use std::collections::HashMap;
 
 /// An axis of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -38,7 +38,7 @@ pub struct Kernel {
     pub exprs: Vec<Expr>,
     /// The tree.
     pub body: Vec<Node>,
-    pub(crate) known: HashMap<Expr, ExprId>,
+    pub(crate) known: IdMap<Expr, ExprId>,
 }
 
 /// An axis: the variable of one or more loops, or an index over others.
@@ -300,6 +300,21 @@ impl Kernel {
             Node::Step { acc, .. } => self.acc(*acc).merge.is_none().then_some(*acc),
             Node::Store(_) | Node::Prefetch { .. } => None,
         })
+    }
+
+    /// Calls `visit` with these expressions and all that they are made of, each once.
+    pub fn visit_below<'k>(&'k self, roots: &[ExprId], visit: &mut impl FnMut(ExprId, &'k Expr)) {
+        let mut seen = vec![0u64; self.exprs.len().div_ceil(64)];
+        let mut open = roots.to_vec();
+        while let Some(id) = open.pop() {
+            let (word, bit) = (id.0 as usize / 64, 1 << (id.0 % 64));
+            if seen[word] & bit == 0 {
+                seen[word] |= bit;
+                let expr = self.expr(id);
+                visit(id, expr);
+                expr.visit_operands(&mut |o| open.push(o));
+            }
+        }
     }
 
     /// Calls `visit` with every node, each before what it contains.

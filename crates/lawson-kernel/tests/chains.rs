@@ -4,9 +4,11 @@
 use lawson_graph::{Graph, NodeId};
 use lawson_kernel::chain::links;
 use lawson_kernel::layout::Orders;
+use lawson_kernel::lower::{Lowered, Options, Rows, lower_with};
 use lawson_kernel::machine::{Chains, Machine, Machines, Spread};
 use lawson_kernel::partition::{Partition, partition, partition_within};
 use lawson_kernel::{Kernel, Refused, Role};
+use std::collections::HashSet;
 
 /// A device on which starting a kernel costs much.
 fn device() -> Machine {
@@ -17,6 +19,8 @@ fn device() -> Machine {
         unit_bytes_per_fma: 64.0,
         fmas_per_link: 500.0,
         columns: 2048,
+        multiple: 4,
+        links: 8,
         scratch: 32 << 10,
         buffers: 31,
     };
@@ -287,7 +291,65 @@ fn processors_chain_layers_whose_factors_stay_in_the_cache_of_a_core() {
     assert_eq!(on(8, &small), (vec![None, None], vec![Refused::NoGain]));
     // A quarter of a mebibyte of factors is the most.
     assert_eq!(on(2, &layers(128, &[128; 5])), (vec![Some(64)], vec![]));
-    let (parts, why) = on(2, &layers(128, &[128; 6]));
+    let (parts, why) = on(2, &layers(128, &[160; 4]));
     assert_eq!(parts, [Some(64), None]);
-    assert_eq!(why, [Refused::Chain { of: "bytes of factors", found: 5 << 16, most: 1 << 18 }]);
+    assert_eq!(why, [Refused::Chain { of: "bytes of factors", found: 307_200, most: 1 << 18 }]);
+    // Four links are, too, and columns and terms are any.
+    let (parts, why) = on(2, &layers(64, &[61, 7, 33, 5, 18, 23, 41]));
+    assert_eq!(parts, [Some(32), Some(32)]);
+    assert_eq!(why, [Refused::Chain { of: "links", found: 5, most: 4 }]);
+}
+
+#[test]
+fn chains_of_one_form_have_one_kernel_and_values_of_their_own() {
+    // Three of the same form, and one of fewer columns at the end.
+    let graph = layers(64, &[[64; 25].as_slice(), &[32, 64, 64, 64, 64, 64, 64, 64]].concat());
+    let found = parts(&graph);
+    let lowered: Vec<&Lowered> = found.parts.iter().map(|p| p.lowered.as_ref().unwrap()).collect();
+    assert_eq!(chains(&graph), [8, 8, 8, 8]);
+    let [a, b, c, d] = lowered.as_slice() else { panic!("four kernels") };
+    assert!(a.kernel == b.kernel && b.kernel == c.kernel && c.kernel != d.kernel);
+    // Each reads what the one before wrote, and weights that no other one reads.
+    let mut read = HashSet::new();
+    for (n, l) in lowered.iter().enumerate() {
+        let group = &found.parts[n].group;
+        assert_eq!(l.outputs, group.outputs);
+        assert_eq!(l.inputs.iter().collect::<HashSet<_>>(), group.inputs(&graph).iter().collect());
+        assert!(l.inputs.iter().all(|v| read.insert(*v)), "{:?}", l.inputs);
+        assert!(n == 0 || l.inputs.contains(&lowered[n - 1].outputs[0]));
+        // As if it were lowered for itself, but for names.
+        let options = Options { rows: Rows::Blocks(4), orders: None };
+        let alone = lower_with(&graph, group, &options).unwrap();
+        assert_eq!(alone.inputs, l.inputs);
+        assert_eq!((&alone.kernel.body, &alone.kernel.exprs), (&l.kernel.body, &l.kernel.exprs));
+    }
+}
+
+#[test]
+fn numbers_within_chains_tell_them_apart() {
+    // The same layers but for the number below which nothing is passed on.
+    let text = |least: [&str; 4]| {
+        let mut body = String::new();
+        for (n, least) in least.iter().enumerate() {
+            body += &format!(
+                "%p{n} = contract %h{n}, %w {{batch = [], sum = [[1, 0]]}}
+                 %l{n}: f32[] = constant {least}
+                 %z{n} = broadcast %l{n} {{shape = [8, 8], axes = []}}
+                 %h{} = max %p{n}, %z{n}\n",
+                n + 1
+            );
+        }
+        format!("lawson 1\ngraph @g(%h0: f32[8, 8], %w: f32[8, 8]) -> (y: f32[8, 8]) {{ {body} return %h4 }}")
+    };
+    let mut machine = device();
+    machine.chains.as_mut().unwrap().links = 2;
+    let kernels = |least| {
+        let graph = Graph::parse(&text(least)).unwrap();
+        let found = partition(&graph, &Orders::default(), &machine);
+        found.parts.into_iter().map(|p| p.lowered.unwrap().kernel).collect::<Vec<Kernel>>()
+    };
+    let [a, b] = &kernels(["0.0", "1.0", "0.0", "1.0"])[..] else { panic!("two kernels") };
+    assert!(a == b);
+    let [a, b] = &kernels(["0.0", "1.0", "1.0", "0.0"])[..] else { panic!("two kernels") };
+    assert!(a.exprs != b.exprs);
 }

@@ -4,7 +4,7 @@
 use lawson_graph::{Bindings, Code, Graph, Symbol};
 use lawson_kernel::choose::{Freedom, choose};
 use lawson_kernel::compile::compile;
-use lawson_kernel::machine::{Home, Machine};
+use lawson_kernel::machine::{Home, Machine, Spread};
 use lawson_kernel::math::Function;
 use lawson_kernel::predict::{Form, Limit, Operation, Prediction, Regime, Setting, predict_plan};
 use lawson_kernel::{Kernel, predict};
@@ -185,14 +185,52 @@ for i in 0 to 1024 {
     assert!((ratio - 0.5).abs() < 0.01, "{ratio}");
 }
 
+/// Predictions of all steps of a graph's plan.
+fn plan_predictions(text: &str, machine: &Machine) -> Vec<Prediction> {
+    let graph = Graph::parse(text).unwrap();
+    let plan = compile(&graph, machine).unwrap();
+    let all = predict_plan(&plan, machine, &Bindings::new(), 1).unwrap();
+    assert_eq!(all.len(), plan.steps.len());
+    all.into_iter().flatten().collect()
+}
+
 /// Seconds of all steps of a graph's plan.
 fn plan_seconds(text: &str) -> (usize, f64) {
-    let graph = Graph::parse(text).unwrap();
-    let machine = Machine::default();
-    let plan = compile(&graph, &machine).unwrap();
-    let all = predict_plan(&plan, &machine, &Bindings::new(), 1).unwrap();
-    assert_eq!(all.len(), plan.steps.len());
-    (all.len(), all.iter().flatten().map(|p| p.seconds).sum())
+    let all = plan_predictions(text, &Machine::default());
+    (all.len(), all.iter().map(|p| p.seconds).sum())
+}
+
+#[test]
+fn lanes_of_a_device_share_elements_and_no_recurrence() {
+    let (lanes, in_flight) = (1024, 4);
+    let machine =
+        Machine { spread: Spread::Grid, lanes, fma_in_flight: in_flight, l3: 1 << 30, ..Machine::default() };
+    let seconds = |n: i64, steps: i64| {
+        let text = format!(
+            "lawson 1 graph @f(%x: f32[{n}], %k: f32[{n}]) -> (y: f32[{n}]) {{
+               %y = scan %x, %k {{carried = 1, scanned = 0, length = {steps}}} body(%s: f32[{n}], %c: f32[{n}]) {{
+                 %t = sin %s
+                 %u = mul %t, %c
+                 return %u
+               }}
+               return %y
+             }}"
+        );
+        let all = plan_predictions(&text, &machine);
+        let [p] = all.as_slice() else { panic!("{} kernels", all.len()) };
+        p.clone()
+    };
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.05;
+    // Idle lanes make nothing faster: a step waits for the one before it.
+    let few = seconds(1, 1000);
+    assert_eq!((few.regime, few.limit), (Regime::Compute, Limit::Chain));
+    assert!(near(seconds(lanes, 1000).compute, few.compute));
+    assert!(near(seconds(1, 5000).compute, 5.0 * few.compute));
+    // Where others are in flight meanwhile, elements count.
+    let many = seconds(64 * lanes, 1000);
+    assert_eq!(many.limit, Limit::Arithmetic);
+    assert!(near(many.compute, few.compute * 64.0 / in_flight as f64), "{many:?} {few:?}");
+    assert!(near(seconds(128 * lanes, 1000).compute, 2.0 * many.compute));
 }
 
 #[test]

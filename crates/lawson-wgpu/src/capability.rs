@@ -11,6 +11,10 @@ pub struct Capabilities {
     pub workgroup_memory: u32,
     /// How many members exchange registers, where that many always do, members with neighbouring numbers.
     pub subgroup: Option<u32>,
+    /// Whether a subgroup multiplies matrices of 16 rows and columns as one, floats of 16 bits with sums of 32, and was seen to.
+    pub matrices: bool,
+    /// Whether it converts floats to 16 bits and back rightly by itself, as was seen.
+    pub halves: bool,
     /// How many workgroups one launch may have; beyond that members take several iterations.
     pub max_workgroups: u32,
     /// How many bytes of private arrays a member may have; larger scratch lies in memory.
@@ -79,6 +83,8 @@ impl Default for Capabilities {
             max_members: 256,
             workgroup_memory: 16 << 10,
             subgroup: None,
+            matrices: false,
+            halves: false,
             max_workgroups: 65_535,
             private_bytes: 8192,
             max_buffer_bytes: 128 << 20,

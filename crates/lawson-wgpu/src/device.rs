@@ -6,9 +6,9 @@
 
 use crate::cache;
 use crate::count::{Counters, Counts};
-use crate::opcode::Capabilities;
+use crate::opcode::{Capabilities, MATRIX};
 use crate::pipelines::{Keep, Store};
-use crate::probe::Seen;
+use crate::probe::{Seen, SeenMatrices};
 use crate::spirv::Controls;
 use crate::translated::Translated;
 use crate::{gpu, trusted};
@@ -88,7 +88,7 @@ pub struct Adapter {
     pub pipeline_cache: bool,
     /// Whether it has a clock.
     pub timestamps: bool,
-    /// Whether it multiplies small matrices as one instruction.
+    /// Whether its subgroups multiply matrices of 16 rows and columns as one, floats of 16 bits with sums of 32.
     pub cooperative_matrix: bool,
 }
 
@@ -197,13 +197,24 @@ impl Adapter {
             f16: has(wgpu::Features::SHADER_F16),
             pipeline_cache: has(wgpu::Features::PIPELINE_CACHE),
             timestamps: has(wgpu::Features::TIMESTAMP_QUERY),
-            cooperative_matrix: has(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
+            cooperative_matrix: has(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX)
+                && has(wgpu::Features::SHADER_F16)
+                && adapter.cooperative_matrix_properties().iter().any(|p| {
+                    let types = (p.ab_type, p.cr_type);
+                    [p.m_size, p.n_size, p.k_size] == [MATRIX; 3]
+                        && types == (wgpu::CooperativeScalarType::F16, wgpu::CooperativeScalarType::F32)
+                }),
         }
     }
 
     /// What compiled shaders are for.
     fn identity(&self) -> String {
         format!("{}, {}, {}", self.name, self.backend, self.driver).replace('\n', " ")
+    }
+
+    /// Whether it says that it has matrices as shaders here want them.
+    fn has_matrices(&self) -> bool {
+        self.cooperative_matrix && self.subgroup == Some((32, 32))
     }
 
     /// What op codes for it may use.
@@ -304,12 +315,28 @@ impl Device {
         let (seen, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
         let Seen { floats, compares, flushes, probed } = seen;
         let max_iterations = handles.probe_loop()?;
+        let (matrices, halves) = self.check_matrices(&handles);
         let known = handles.adapter.capabilities();
-        let capabilities =
-            Capabilities { fused, floats, compares, flushes, probed, subgroup, max_iterations, ..known };
+        let known = Capabilities { floats, compares, flushes, probed, ..known };
+        let capabilities = Capabilities { fused, subgroup, matrices, halves, max_iterations, ..known };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());
         Ok(handles)
+    }
+
+    /// Whether a subgroup multiplies matrices, and floats are converted to 16 bits, as they should be; what is wrong with products is a warning.
+    fn check_matrices(&self, handles: &Handles) -> (bool, bool) {
+        if !handles.adapter.has_matrices() {
+            return (false, false);
+        }
+        let why = match handles.probe_matrices() {
+            Ok(SeenMatrices { multiplies: true, converts }) => return (true, converts),
+            Ok(_) => "their products are wrong".to_string(),
+            Err(why) => why.message().to_string(),
+        };
+        let name = &handles.adapter.name;
+        lock(&self.0.warnings).push(format!("the matrices of `{name}` are not used: {why}"));
+        (false, false)
     }
 
     fn request(&self) -> Result<Handles> {
@@ -349,7 +376,8 @@ impl Device {
             | wgpu::Features::SHADER_F16
             | wgpu::Features::PIPELINE_CACHE
             | wgpu::Features::TIMESTAMP_QUERY
-            | wgpu::Features::PASSTHROUGH_SHADERS;
+            | wgpu::Features::PASSTHROUGH_SHADERS
+            | wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
         let controls = match self.0.options.language {
             Language::Best => trusted::float_controls(&adapter),
             Language::Wgsl => None,
@@ -357,6 +385,7 @@ impl Device {
         let descriptor = wgpu::DeviceDescriptor {
             required_limits: limits.clone(),
             required_features: adapter.features() & wanted,
+            experimental_features: trusted::experimental(),
             ..Default::default()
         };
         let (device, queue) = wait(adapter.request_device(&descriptor))

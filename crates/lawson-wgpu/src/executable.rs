@@ -14,7 +14,7 @@ use crate::dtype::lacked;
 use crate::opcode::{Binding, Capabilities, Listing};
 use crate::pipelines::Pipelines;
 use lawson_graph::{Code, Error, HostTensor, Result};
-use lawson_kernel::machine::{Chains, Machine, Rates, Spread};
+use lawson_kernel::machine::{Chains, Machine, Rate, Rates, Spread};
 use lawson_kernel::pack::Packing;
 use lawson_kernel::plan::hosted::HostKernels;
 use lawson_kernel::{Action, Plan, Slot};
@@ -23,9 +23,27 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+/// Slots a second, bytes that come from the caches and from memory during one, and slots that starting a kernel takes.
+const SLOTS: f64 = 1.7e9;
+const NEAR_BYTES_PER_SLOT: f64 = 4000.0;
+const FAR_BYTES_PER_SLOT: f64 = 2000.0;
+const SLOTS_PER_START: f64 = 5000.0;
+
 /// A device as the model sees it: estimates of a large one, in which a *slot* is the time in which all of its units do one
 /// multiply-add each.
 pub fn machine() -> Machine {
+    let rate = |per_second: f64| Rate::new(per_second, per_second);
+    let [near, far] = [NEAR_BYTES_PER_SLOT, FAR_BYTES_PER_SLOT].map(|bytes| rate(bytes * SLOTS));
+    let rates = Rates {
+        read: [near, near, near, far],
+        copy: far,
+        triad: far,
+        barrier: 0.0,
+        launch: SLOTS_PER_START / SLOTS,
+        cold: 0.0,
+        run: 50e-6,
+        ..Rates::estimate(SLOTS, 1)
+    };
     Machine {
         spread: Spread::Grid,
         lanes: 16 << 10,
@@ -34,11 +52,12 @@ pub fn machine() -> Machine {
         l1: 48 << 10,
         l2: 32 << 20,
         l3: 48 << 20,
-        l2_bytes_per_fma: 4000.0,
-        l3_bytes_per_fma: 4000.0,
-        memory_bytes_per_fma: 2000.0,
-        fmas_per_start: 5000.0,
-        rates: Rates::estimate(1.7e9, 1),
+        l2_bytes_per_fma: NEAR_BYTES_PER_SLOT,
+        l3_bytes_per_fma: NEAR_BYTES_PER_SLOT,
+        memory_bytes_per_fma: FAR_BYTES_PER_SLOT,
+        fmas_per_start: SLOTS_PER_START,
+        fma_in_flight: 4,
+        rates,
         ..Machine::default()
     }
 }
@@ -54,6 +73,9 @@ pub fn machine_for(capabilities: &Capabilities) -> Machine {
         unit_bytes_per_fma: 64.0,
         fmas_per_link: 500.0,
         columns: most_columns(capabilities),
+        multiple: 4,
+        // Drivers take longer for one long text than for its parts, and one launch more is little beside so many products.
+        links: 8,
         scratch: i64::from(capabilities.workgroup_memory),
         // One is for parameters.
         buffers: capabilities.max_buffers.saturating_sub(1) as usize,

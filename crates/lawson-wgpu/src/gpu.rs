@@ -51,6 +51,22 @@ pub(crate) fn probe_fused(handles: &Arc<Handles>) -> Result<Fused> {
     Ok(if buffers[1] == 2f32.powi(-24).to_le_bytes() { Fused::Once } else { Fused::Twice })
 }
 
+impl Compiled {
+    fn of(kernel: &Kernel, listing: Listing, pipelines: Arc<Pipelines>) -> Compiled {
+        let mut given = Vec::new();
+        for buffer in &kernel.buffers {
+            let access = match buffer.role {
+                Role::Input => Access::Read,
+                Role::Output => Access::Write,
+                Role::Scratch(_) => continue,
+            };
+            let (name, size) = (buffer.name.clone(), buffer.layout.size.clone());
+            given.push(Given { name, dtype: buffer.dtype, access, size });
+        }
+        Compiled { listing, pipelines, given }
+    }
+}
+
 impl Gpu {
     /// The device that the system prefers; software counts as one.
     pub fn new() -> Result<Gpu> {
@@ -82,18 +98,15 @@ impl Gpu {
     /// Makes a kernel ready to run.
     pub fn compile(&self, kernel: &Kernel) -> Result<Compiled> {
         let listing = Listing::of(kernel, &self.capabilities)?;
-        let mut given = Vec::new();
-        for buffer in &kernel.buffers {
-            let access = match buffer.role {
-                Role::Input => Access::Read,
-                Role::Output => Access::Write,
-                Role::Scratch(_) => continue,
-            };
-            let (name, size) = (buffer.name.clone(), buffer.layout.size.clone());
-            given.push(Given { name, dtype: buffer.dtype, access, size });
-        }
         let pipelines = self.handles.pipelines(&listing)?;
-        Ok(Compiled { listing, pipelines, given })
+        Ok(Compiled::of(kernel, listing, pipelines))
+    }
+
+    /// Makes a kernel ready to run whose listing has this shader.
+    #[cfg(test)]
+    pub(crate) fn compile_text(&self, kernel: &Kernel, listing: &Listing, text: &str) -> Result<Compiled> {
+        let pipelines = self.handles.compile(listing, text)?;
+        Ok(Compiled::of(kernel, listing.clone(), Arc::new(pipelines)))
     }
 
     /// Runs a kernel on its inputs and outputs, which are those of its buffers that are not scratch, in order, each with as

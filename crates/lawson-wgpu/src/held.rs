@@ -123,9 +123,7 @@ impl Instance {
         if cfg!(debug_assertions) {
             self.poison(&handles);
         }
-        let items = std::mem::take(&mut self.items);
-        let ran = handles.guarded("a run", || self.all(&handles, &items, Again::ONCE, options));
-        self.items = items;
+        let ran = handles.guarded("a run", || self.all(&handles, Again::ONCE, options));
         self.forget_ready();
         own.into_iter().for_each(|(n, buffer)| self.buffers[n] = buffer);
         if let Err(error) = ran.and_then(|r| r) {

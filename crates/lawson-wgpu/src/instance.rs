@@ -1,18 +1,18 @@
 //! What one session runs with: buffers of the device for the sizes of its last run, and launches made ready.
 //!
 //! In: an executable and values of the plan's symbols. Out: an [`Instance`]. Every buffer of the plan is at a *spot*, a buffer of the
-//! device and a byte of it; loops move spots, and everything else finds buffers by them. A launch at certain spots is
-//! *ready* when there is a bind group with its parameters; making the instance goes through the plan as a run would, so
+//! device and a byte of it; loops move spots, and everything else finds buffers by them. `fill.rs` says what is done with them. A launch at certain
+//! spots is *ready* when there is a bind group with its parameters; making the instance goes through the plan as a run would, so
 //! that a run finds all of them ready (`ready.rs`). `run.rs` is what a run does.
 
-use crate::binding::Binding;
-use crate::executable::{Executable, Loaded, Use, buffer, padded};
-use crate::ready::{Launching, Parameters, Window};
+use crate::device::Handles;
+use crate::executable::{Executable, Loaded, Use, buffer};
+use crate::fill::{Filled, fill};
+use crate::ready::{Launching, Parameters};
 use crate::record::Commands;
 use lawson_graph::{Bindings, Code, Error, Result, Symbol, Value};
 use lawson_kernel::plan::hosted::{HostCall, HostState, Hosted};
-use lawson_kernel::{Action, Again, Mode, Order, Place, Plan, Region, Slot, Step, ValuePort};
-use std::collections::HashMap;
+use lawson_kernel::{Order, Place, Slot, ValuePort};
 use std::sync::Arc;
 
 /// Where a buffer of the plan begins: a buffer of the device, and a byte of it.
@@ -166,21 +166,23 @@ impl Executable {
     }
 
     pub(crate) fn instance_with(self: &Arc<Self>, bindings: &Bindings, ports: Ports) -> Result<Instance> {
-        Filling::new(self, bindings, ports)?.fill()
+        let mut instance = Instance::empty(self, bindings, ports)?;
+        let filled = fill(self, &instance.loaded, bindings, &instance.sizes)?;
+        instance.adopt(filled)?;
+        if ports == Ports::Staged {
+            let items = std::mem::take(&mut instance.items);
+            let mut left = AHEAD;
+            instance.prepare_all(&items, &mut left)?;
+            instance.items = items;
+            instance.spots.copy_from_slice(&instance.first);
+        }
+        Ok(instance)
     }
 }
 
-struct Filling<'e> {
-    plan: &'e Plan,
-    symbols: Vec<(Symbol, i64)>,
-    bytes: Vec<usize>,
-    instance: Instance,
-    /// The largest region that the host reads.
-    largest: usize,
-}
-
-impl<'e> Filling<'e> {
-    fn new(executable: &'e Arc<Executable>, bindings: &Bindings, given: Ports) -> Result<Filling<'e>> {
+impl Instance {
+    /// The buffers for these sizes, and nothing that is done with them.
+    fn empty(executable: &Arc<Executable>, bindings: &Bindings, given: Ports) -> Result<Instance> {
         let plan = &executable.plan;
         let loaded = executable.loaded()?;
         let apart = plan.bind_apart(bindings)?;
@@ -248,7 +250,7 @@ impl<'e> Filling<'e> {
         }
         let align = u64::from(handles.limits.min_uniform_buffer_offset_alignment).max(16);
         let host = HostState { values: vec![None; count], bindings: bindings.clone(), error: None };
-        let instance = Instance {
+        Ok(Instance {
             executable: executable.clone(),
             ports: given,
             loaded,
@@ -271,202 +273,53 @@ impl<'e> Filling<'e> {
             spill: None,
             window: None,
             key: Vec::new(),
-            sizes: apart.bytes.clone(),
+            sizes: apart.bytes,
             kept: Vec::new(),
             commands: Commands::default(),
-        };
-        let symbols = bindings.iter().map(|(s, v)| (s.clone(), v)).collect();
-        Ok(Filling { plan, symbols, bytes: apart.bytes, instance, largest: 0 })
+        })
     }
 
-    fn fill(mut self) -> Result<Instance> {
-        let mut items = Vec::new();
-        for (n, step) in self.plan.steps.iter().enumerate() {
-            if let Some(item) = self.item(step)? {
-                items.push(item);
-                self.instance.kept.push(n);
-            }
+    /// Does this from now on, with memory for it.
+    fn adopt(&mut self, filled: Filled) -> Result<()> {
+        let handles = self.loaded.handles.clone();
+        let spill = filled.launches.iter().map(|l| l.bound.spill(&handles.capabilities())).max().unwrap_or(0);
+        if spill > self.spill.as_ref().map_or(0, wgpu::Buffer::size) {
+            let bytes = usize::try_from(spill).unwrap_or(usize::MAX);
+            self.spill = Some(buffer(&handles, "scratch of the plan", bytes, Use::Storage)?);
         }
-        let mut instance = self.instance;
-        let handles = instance.loaded.handles.clone();
-        let spill = instance.launches.iter().map(|l| l.bound.spill(&handles.capabilities())).max();
-        if let Some(bytes) = spill.filter(|b| *b > 0) {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            instance.spill = Some(buffer(&handles, "scratch of the plan", bytes, Use::Storage)?);
+        if filled.largest as u64 > self.window.as_ref().map_or(0, wgpu::Buffer::size) {
+            self.window = Some(buffer(&handles, "what the host reads", filled.largest, Use::Download)?);
         }
-        if self.largest > 0 {
-            instance.window = Some(buffer(&handles, "what the host reads", self.largest, Use::Download)?);
-        }
-        if instance.ports == Ports::Staged {
-            let mut left = AHEAD;
-            instance.prepare_all(&items, &mut left)?;
-            instance.spots.copy_from_slice(&instance.first);
-        }
-        instance.items = items;
-        Ok(instance)
+        self.groups.clear();
+        Filled { items: self.items, launches: self.launches, calls: self.calls, kept: self.kept, .. } =
+            filled;
+        Ok(())
     }
 
-    fn block(&mut self, steps: &[Step]) -> Result<Vec<Item>> {
-        let mut items = Vec::with_capacity(steps.len());
-        for step in steps {
-            items.extend(self.item(step)?);
+    /// Gives a symbol another value for what is launched from now on. Buffers stay, so that none may have a size which depends on it. If there is
+    /// an error, everything is as it was.
+    pub(crate) fn rebind(&mut self, handles: &Handles, symbol: &Symbol, value: u64) -> Result<()> {
+        let value = i64::try_from(value).map_err(|_| {
+            Error::new(Code::DimOverflow, format!("`{symbol}` does not take the value {value}"))
+        })?;
+        if self.bindings.get(symbol) == Some(value) {
+            return Ok(());
         }
-        Ok(items)
-    }
-
-    fn piece(&mut self, region: &Region) -> Result<Piece> {
-        let (offset, bytes) = self.plan.part(region, &self.bytes, &self.instance.bindings)?;
-        // Words that the region only begins or ends in come along.
-        self.largest = self.largest.max(bytes + 8);
-        Ok(Piece { slot: region.slot, offset: offset as u64, bytes })
-    }
-
-    fn item(&mut self, step: &Step) -> Result<Option<Item>> {
-        Ok(Some(match &step.action {
-            Action::Launch { kernel } => return self.launch(step, *kernel),
-            Action::Call { kernel } => self.call(step, *kernel)?,
-            Action::Evaluate { .. } | Action::Interpret(_) => {
-                let hosted = self.plan.hosted(step, &self.bytes, &self.instance.bindings)?;
-                Item::Host(Box::new(
-                    hosted.ok_or_else(|| Error::internal("a step of the host that is none"))?,
-                ))
-            }
-            Action::Transfer => {
-                let [from, to] = step.buffers.as_slice() else {
-                    return Err(Error::internal("a transfer of other than two buffers"));
-                };
-                match (&self.plan.buffer(from.slot).place, &self.plan.buffer(to.slot).place) {
-                    (Place::Host, _) => Item::Upload { from: from.slot, to: self.piece(to)? },
-                    (_, Place::Host) => Item::Download { from: self.piece(from)?, to: to.slot },
-                    _ => return Err(Error::internal("a transfer of which no side is the host's")),
-                }
-            }
-            Action::Loop(l) => {
-                let (condition, reads, times) = match &l.again {
-                    Again::While { steps, condition } => {
-                        self.largest = self.largest.max(8);
-                        (self.block(steps)?, Some(*condition), None)
-                    }
-                    Again::Times(n) => {
-                        let times = self.instance.bindings.eval(n)?;
-                        (Vec::new(), None, Some(u64::try_from(times).unwrap_or(0)))
-                    }
-                };
-                let mut rows = Vec::new();
-                for r in &l.rows {
-                    let Place::Row { of } = self.plan.buffer(r.row).place else {
-                        return Err(Error::internal("a row of no buffer"));
-                    };
-                    let bytes = self.bytes[r.row.0 as usize] as u64;
-                    rows.push(RowOf { row: r.row, of, bytes, order: r.order });
-                }
-                let body = self.block(&l.body)?;
-                let carried = l.carried.iter().filter(|c| c.state != c.next).map(|c| (c.state, c.next));
-                let carried = carried.collect();
-                Item::Loop(Box::new(Looping { times, condition, reads, rows, body, carried }))
-            }
-            Action::Branch(b) => {
-                self.largest = self.largest.max(8);
-                let (then, otherwise) = (self.block(&b.then)?, self.block(&b.otherwise)?);
-                Item::Branch(Box::new(Branching { reads: b.condition, then, otherwise }))
-            }
-            Action::Declared { .. } => return Err(Error::internal("a step that only declares is run")),
-        }))
-    }
-
-    /// That a kernel cannot see its buffers, even in windows.
-    fn too_large(&self, step: &Step, why: &Error) -> Error {
-        if why.code() != Code::NotEmitted {
-            return why.clone();
+        let mut bindings = self.bindings.clone();
+        bindings.define(symbol.clone(), value, "a loop of runs");
+        if self.executable.plan.bind_apart(&bindings)?.bytes != self.sizes {
+            return Err(Error::internal(format!("sizes of buffers depend on `{symbol}`")));
         }
-        let largest =
-            step.buffers.iter().map(|r| self.plan.root(r.slot)).max_by_key(|s| self.bytes[s.0 as usize]);
-        let (name, bytes) = largest
-            .map_or((String::new(), 0), |s| (self.plan.buffer(s).name.clone(), self.bytes[s.0 as usize]));
-        let handles = &self.instance.loaded.handles;
-        let message = format!(
-            "`{name}` takes {bytes} bytes, of which a shader of `{}` sees {} at once: {}",
-            handles.adapter.name,
-            handles.capabilities().max_buffer_bytes,
-            why.message()
-        );
-        Error::new(Code::Budget, message)
-            .help("run on smaller sizes, split the tensor, or use the CPU target")
+        let filled = fill(&self.executable, &self.loaded, &bindings, &self.sizes)?;
+        // What has been recorded is launched with the parameters of before.
+        self.commands.submit_launches(handles);
+        self.adopt(filled)?;
+        self.parameters.restart();
+        self.host.bindings = bindings.clone();
+        self.bindings = bindings;
+        Ok(())
     }
 
-    fn call(&mut self, step: &Step, kernel: usize) -> Result<Item> {
-        let host = self.instance.executable.host.as_ref();
-        let host = host.ok_or_else(|| Error::internal("a call where there is no code for the processor"))?;
-        let call = host.prepare(kernel, &self.instance.bindings)?;
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        for (region, mode) in self.plan.modes(step) {
-            if mode == Mode::Read { &mut reads } else { &mut writes }.push(region.slot);
-        }
-        self.instance.calls.push(Calling { call, reads, writes });
-        Ok(Item::Call(self.instance.calls.len() - 1))
-    }
-
-    fn launch(&mut self, step: &Step, kernel: usize) -> Result<Option<Item>> {
-        let executable = self.instance.executable.clone();
-        let loaded = self.instance.loaded.clone();
-        let capabilities = loaded.handles.capabilities();
-        let bytes = |slot: Slot| self.bytes[slot.0 as usize];
-        let key = (kernel, Binding::of_launch(self.plan, step, &capabilities, |slot| Some(bytes(slot))));
-        let windowed;
-        let (listing, pipelines) = match executable.numbers.get(&key) {
-            Some(n) => (&executable.shaders[*n], loaded.pipelines[*n].clone()),
-            None => {
-                windowed = executable.windowed(&loaded, &key).map_err(|why| self.too_large(step, &why))?;
-                (&windowed.listing, windowed.pipelines.clone())
-            }
-        };
-        let (given, kernel) = (key.1, &self.plan.kernels[kernel]);
-        let mut arguments = Vec::new();
-        for (b, region) in kernel.arguments().zip(&step.buffers) {
-            let offset = self.plan.part(region, &self.bytes, &self.instance.bindings)?.0 as u64;
-            arguments.push((region.slot, offset, kernel.buffer(b).dtype.bits()));
-        }
-        let based: Vec<usize> = (0..arguments.len()).filter(|n| given.based[*n]).collect();
-        // The last element at which a row may begin.
-        let last = |n: &usize| {
-            let (slot, _, bits) = arguments[*n];
-            let whole = self.bytes[self.plan.root(slot).0 as usize];
-            (whole as u64 * 8 / bits as u64) as i64
-        };
-        let ends: Vec<i64> = based.iter().map(last).collect();
-        let bound = listing.bind_within(&self.symbols, &ends)?;
-        let workgroups = bound.workgroups(&listing.capabilities);
-        if workgroups.iter().all(|n| *n == 0) {
-            return Ok(None);
-        }
-        let roots: Vec<u64> =
-            step.buffers.iter().map(|r| padded(self.bytes[self.plan.root(r.slot).0 as usize])).collect();
-        let bindings = (0..arguments.len()).filter(|n| given.shared[*n].is_none());
-        let window = |(argument, number): (usize, u32)| {
-            let begin = u64::from(number) * capabilities.window();
-            let whole = given.windows.get(argument).is_none_or(|n| *n == 1);
-            let size =
-                if whole { roots[argument] } else { (roots[argument] - begin).min(capabilities.window()) };
-            Window { argument, begin, size }
-        };
-        let windows = |n: usize| (0..given.windows.get(n).copied().unwrap_or(1)).map(move |w| (n, w));
-        let bindings = bindings.flat_map(windows).map(window).collect();
-        let ready = HashMap::new();
-        self.instance.launches.push(Launching {
-            pipelines,
-            bound,
-            workgroups,
-            arguments,
-            bindings,
-            based,
-            ready,
-            placed: HashMap::new(),
-        });
-        Ok(Some(Item::Launch(self.instance.launches.len() - 1)))
-    }
-}
-
-impl Instance {
     /// Goes through items as a run would, and makes launches ready. Loops whose end is data have two iterations here, after which every buffer
     /// has been at every spot; both sides of a branch are gone through.
     fn prepare_all(&mut self, items: &[Item], left: &mut u64) -> Result<()> {

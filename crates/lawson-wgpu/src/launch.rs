@@ -3,7 +3,7 @@
 //! Sums and products wrap alike in any width, but quotients, minima and comparisons do not; so every word and every part
 //! of it must stay within 32 bits for all values that the axes take. Intervals show that.
 
-use crate::opcode::{By, Capabilities, Listing, Members, Op, OpCode, Test, Word};
+use crate::opcode::{By, Capabilities, Halves, Listing, Members, Op, OpCode, Test, Word};
 use lawson_graph::{Code, Error, Place, Result, Symbol};
 
 /// A listing with values for its symbols.
@@ -188,7 +188,12 @@ impl Bounds<'_> {
                     }
                 }
                 OpCode::Axis { axis, value } => self.axes[axis.0 as usize] = self.word(value)?,
-                OpCode::LetQuad { at, .. } | OpCode::StoreQuad { at, .. } => {
+                OpCode::LetQuad { at, .. }
+                | OpCode::StoreQuad { at, .. }
+                | OpCode::StoreHalves { at, .. }
+                | OpCode::SetHalves { to: Halves::At(_, at), .. }
+                | OpCode::LoadMatrix { at, .. }
+                | OpCode::StoreMatrix { at, .. } => {
                     self.word(at)?;
                 }
                 OpCode::Loop { axis, begin, end, step, by } => {
@@ -236,6 +241,10 @@ impl Bounds<'_> {
                 | OpCode::Quad { .. }
                 | OpCode::SetQuad { .. }
                 | OpCode::StepQuad { .. }
+                | OpCode::Halves(_)
+                | OpCode::SetHalves { .. }
+                | OpCode::Matrix(_)
+                | OpCode::StepMatrix { .. }
                 | OpCode::Barrier
                 | OpCode::Block
                 | OpCode::EndBlock

@@ -284,10 +284,14 @@ fn declare(
         let windows = argument.and_then(|n| given.windows.get(n).copied()).unwrap_or(1).max(1);
         let first = binding + 1;
         binding = binding.saturating_add(windows);
+        let by_fours = strategy.quads().contains(&BufferId(id as u32));
         let element = match (narrow_of(buffer.dtype), ty) {
+            _ if strategy.has_halves(BufferId(id as u32)) => Element::Halves,
+            (Some(narrow), _) if by_fours => Element::NarrowQuad(narrow),
             (Some(narrow), _) => Element::Narrow(narrow),
+            (None, Ty::Bool) if by_fours => Element::ByteQuad,
             (None, Ty::Bool) => Element::Byte,
-            (None, _) if strategy.quads().contains(&BufferId(id as u32)) => Element::Quad(ty),
+            (None, _) if by_fours => Element::Quad(ty),
             (None, Ty::F32 | Ty::I32 | Ty::U32) => Element::Word(ty),
             (None, Ty::I64 | Ty::U64) => Element::Wide(ty),
         };

@@ -1,7 +1,9 @@
 //! Writing op codes: values and variables get their numbers here, and the expansions of `lawson_kernel::math` are written by
 //! the same hand that writes stages, because [`Emit`] is an [`Arithmetic`].
 
-use crate::opcode::{Literal, MemoryId, Op, OpCode, Primitive, QuadId, Test, Ty, ValueId, VarId, Word};
+use crate::opcode::{
+    HalvesId, Literal, MatrixId, MemoryId, Op, OpCode, Primitive, QuadId, Test, Ty, ValueId, VarId, Word,
+};
 use lawson_graph::op::BinaryKind;
 use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
 
@@ -41,6 +43,20 @@ impl Emit {
         self.vars += 1;
         self.codes.push(OpCode::Quad { quad, init });
         quad
+    }
+
+    /// Declares a variable of four floats of 16 bits.
+    pub(crate) fn halves(&mut self) -> HalvesId {
+        self.vars += 1;
+        let halves = HalvesId(self.vars - 1);
+        self.codes.push(OpCode::Halves(halves));
+        halves
+    }
+
+    /// The number of another matrix.
+    pub(crate) fn matrix(&mut self) -> MatrixId {
+        self.vars += 1;
+        MatrixId(self.vars - 1)
     }
 
     /// Variables of their own for what four floats are now.

@@ -127,10 +127,10 @@ impl Subject {
     /// Seconds an iteration of a loop: what so many take more than one, the middle of several.
     fn slope(&mut self, pace: Pace, times: u64) -> Result<f64> {
         let feeds = &[(0, 0)][..];
-        self.run(Again { times: 2, feeds, pace })?;
+        self.run(Again { times: 2, feeds, pace, stride: None })?;
         let mut all = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
-            let (one, many) = (self.run(Again::ONCE)?, self.run(Again { times, feeds, pace })?);
+            let (one, many) = (self.run(Again::ONCE)?, self.run(Again { times, feeds, pace, stride: None })?);
             all.push((many - one).max(TICK) / (times - 1) as f64);
         }
         all.sort_by(f64::total_cmp);

@@ -6,6 +6,7 @@
 
 pub use crate::binding::Binding;
 pub use crate::capability::{Capabilities, Floats, Fused};
+pub use crate::primitive::Primitive;
 pub use crate::word::{Sign, Word};
 use lawson_graph::Dim;
 use lawson_kernel::AxisId;
@@ -133,6 +134,46 @@ pub enum Four {
     Values([ValueId; 4]),
     /// What a variable of four floats holds.
     Quad(QuadId),
+}
+
+/// A variable of four floats of 16 bits, which are moved and not computed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HalvesId(pub u32);
+
+/// Where four floats of 16 bits come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Halves {
+    /// All are zero.
+    Zeros,
+    /// Four neighbours of memory that lies in fours of 16 bits, by their number.
+    At(MemoryId, Word),
+    /// Values that floats of 16 bits hold exactly.
+    Values([ValueId; 4]),
+}
+
+/// A matrix of [`MATRIX`] rows and columns that the members of a subgroup have together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixId(pub u32);
+
+/// Rows and columns of a matrix.
+pub const MATRIX: u32 = 16;
+
+/// Which factor of a product of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first.
+    Left,
+    /// The second.
+    Right,
+}
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The elements of a row side by side.
+    Rows,
+    /// Those of a column.
+    Columns,
 }
 
 /// Memory, by its number in the kernel.
@@ -279,6 +320,57 @@ pub enum OpCode {
         /// The other factors.
         of: Four,
     },
+    /// A variable of four floats of 16 bits is declared; they are zeros.
+    Halves(HalvesId),
+    /// A variable of four floats of 16 bits gets others.
+    SetHalves {
+        /// The variable.
+        halves: HalvesId,
+        /// What it gets.
+        to: Halves,
+    },
+    /// Four floats of 16 bits of the workgroup's memory get what a variable has.
+    StoreHalves {
+        /// The memory.
+        memory: MemoryId,
+        /// Which four.
+        at: Word,
+        /// The variable.
+        halves: HalvesId,
+    },
+    /// A matrix of sums, floats of 32 bits, is declared; they are zeros.
+    Matrix(MatrixId),
+    /// A factor of matrices is read from the workgroup's memory, which lies in fours of 16 bits.
+    LoadMatrix {
+        /// The factor.
+        matrix: MatrixId,
+        /// Which one.
+        side: Side,
+        /// The memory.
+        memory: MemoryId,
+        /// Where its first four elements are.
+        at: Word,
+        /// How many fours further the next row or column begins.
+        line: u32,
+        /// How it lies there.
+        order: Order,
+    },
+    /// A matrix of sums becomes itself and the product of two factors.
+    StepMatrix {
+        /// The sums.
+        sums: MatrixId,
+        /// The factors.
+        factors: [MatrixId; 2],
+    },
+    /// A matrix of sums is written to the workgroup's memory, in quads, row by row.
+    StoreMatrix {
+        /// The memory.
+        memory: MemoryId,
+        /// Where its first quad is.
+        at: Word,
+        /// The sums.
+        sums: MatrixId,
+    },
     /// An axis has this value until the block ends.
     Axis {
         /// The axis.
@@ -320,10 +412,16 @@ pub enum Element {
     Word(Ty),
     /// One a word, always four neighbours at once.
     Quad(Ty),
+    /// A bool a byte, always four neighbours, a word, at once.
+    ByteQuad,
+    /// Two or four a word, always four neighbours at once.
+    NarrowQuad(Narrow),
     /// A bool a byte, four a word. A store changes no other byte, whoever stores there at the same time.
     Byte,
     /// Two or four a word. A store changes no other, whoever stores there at the same time.
     Narrow(Narrow),
+    /// Floats of 16 bits, always four neighbours at once, also as they are.
+    Halves,
     /// One in two words, the low one first.
     Wide(Ty),
 }
@@ -346,6 +444,8 @@ pub enum Residence {
     Workgroup,
     /// The same, four numbers together; its size counts quads.
     Quads,
+    /// The same, four floats of 16 bits together; its size counts fours.
+    Halves,
     /// In the part of the spill buffer of the member, or of the workgroup that does an iteration, from this word on.
     Spilled(Dim),
 }
@@ -399,93 +499,6 @@ pub enum Test {
     Value(ValueId),
 }
 
-/// A function that every dialect knows. What it means is what the graph's primitive of that name means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Primitive {
-    /// `a + b`
-    Add,
-    /// `a - b`
-    Sub,
-    /// `a * b`; of floats, a sum that it is part of may round it with itself.
-    Mul,
-    /// Floats: `a * b`, rounded by itself.
-    Product,
-    /// `a / b`; integers towards zero, total.
-    Div,
-    /// Integers: the quotient rounded down, total.
-    FloorDiv,
-    /// The remainder with the sign of `a`, total; exact for floats.
-    Rem,
-    /// The remainder with the sign of `b`, total.
-    Mod,
-    /// Integers: `a` to the power `b`, total.
-    Pow,
-    /// Floats: `a * b + c`, rounded once.
-    Fma,
-    /// `a * b + c`, rounded once or twice.
-    MulAdd,
-    /// The lesser; NaN if either is.
-    Min,
-    /// The greater; NaN if either is.
-    Max,
-    /// `a` if `a < b`, else `b`.
-    Lesser,
-    /// `a` if `a > b`, else `b`.
-    Greater,
-    /// `-a`
-    Neg,
-    /// `|a|`
-    Abs,
-    /// -1, 0 or 1; a zero keeps its sign, NaN stays.
-    Sign,
-    /// The greatest whole number not above.
-    Floor,
-    /// The least whole number not below.
-    Ceil,
-    /// The nearest whole number, ties to even.
-    Round,
-    /// The whole part.
-    Trunc,
-    /// The square root.
-    Sqrt,
-    /// Whether it is NaN.
-    IsNan,
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-    /// Bitwise exclusive or.
-    Xor,
-    /// Every bit flipped.
-    Not,
-    /// Shift left; past the width 0.
-    Shl,
-    /// Shift right, copies of the sign coming in where there is one; past the width 0.
-    Shr,
-    /// `a == b`
-    Eq,
-    /// `a != b`
-    Ne,
-    /// `a < b`
-    Lt,
-    /// `a <= b`
-    Le,
-    /// `(condition, a, b)`: `a` where the condition holds, else `b`. Its type is that of `a`.
-    Select,
-    /// The value in this type: floats saturate, integers wrap, bool is `x != 0`.
-    Cast(Ty),
-    /// The bits in this type.
-    Bitcast(Ty),
-    /// An integer as the narrow one of its low bits; a float rounded to the narrow one.
-    Narrow(Narrow),
-    /// A float as the narrow integer that is nearest towards zero; saturates.
-    Saturate(Narrow),
-    /// The bits of a float, rounded to the narrow one, as an unsigned integer.
-    BitsOf(Narrow),
-    /// The narrow float of these bits, the low ones of an unsigned integer.
-    OfBits(Narrow),
-}
-
 impl Ty {
     /// Its name in texts.
     pub fn name(self) -> &'static str {
@@ -527,55 +540,6 @@ impl Narrow {
             Narrow::I8 | Narrow::I16 => Ty::I32,
             Narrow::U8 | Narrow::U16 => Ty::U32,
             Narrow::F16 | Narrow::BF16 => Ty::F32,
-        }
-    }
-}
-
-impl Primitive {
-    /// Its name in texts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Primitive::Add => "add",
-            Primitive::Sub => "sub",
-            Primitive::Mul => "mul",
-            Primitive::Product => "product",
-            Primitive::Div => "div",
-            Primitive::FloorDiv => "floor_div",
-            Primitive::Rem => "rem",
-            Primitive::Mod => "mod",
-            Primitive::Pow => "pow",
-            Primitive::Fma => "fma",
-            Primitive::MulAdd => "mul_add",
-            Primitive::Min => "min",
-            Primitive::Max => "max",
-            Primitive::Lesser => "lesser",
-            Primitive::Greater => "greater",
-            Primitive::Neg => "neg",
-            Primitive::Abs => "abs",
-            Primitive::Sign => "sign",
-            Primitive::Floor => "floor",
-            Primitive::Ceil => "ceil",
-            Primitive::Round => "round",
-            Primitive::Trunc => "trunc",
-            Primitive::Sqrt => "sqrt",
-            Primitive::IsNan => "is_nan",
-            Primitive::And => "and",
-            Primitive::Or => "or",
-            Primitive::Xor => "xor",
-            Primitive::Not => "not",
-            Primitive::Shl => "shl",
-            Primitive::Shr => "shr",
-            Primitive::Eq => "eq",
-            Primitive::Ne => "ne",
-            Primitive::Lt => "lt",
-            Primitive::Le => "le",
-            Primitive::Select => "select",
-            Primitive::Cast(_) => "to",
-            Primitive::Bitcast(_) => "bits",
-            Primitive::Narrow(_) => "narrow",
-            Primitive::Saturate(_) => "saturate",
-            Primitive::BitsOf(_) => "bits_of",
-            Primitive::OfBits(_) => "of_bits",
         }
     }
 }

@@ -78,7 +78,8 @@ impl Handles {
         Ok(made)
     }
 
-    fn compile(&self, listing: &Listing, text: &str) -> Result<Pipelines> {
+    /// The pipelines of a listing with this shader.
+    pub(crate) fn compile(&self, listing: &Listing, text: &str) -> Result<Pipelines> {
         let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
         for code in &listing.codes {
             if let OpCode::Buffer { binding, access, windows, .. } = code {

@@ -1,9 +1,10 @@
 //! What a device is seen to do, where what it says of itself is not enough: small shaders that run when it is opened.
 
 use crate::device::{Handles, failed};
-use crate::opcode::Floats;
+use crate::opcode::{Floats, MATRIX};
 use crate::pipelines::entry;
-use lawson_graph::Result;
+use lawson_graph::interp::Element;
+use lawson_graph::{DType, Result};
 
 /// What was seen of the floats of a device.
 pub(crate) struct Seen {
@@ -11,6 +12,14 @@ pub(crate) struct Seen {
     pub(crate) compares: bool,
     pub(crate) flushes: bool,
     pub(crate) probed: [u32; 2],
+}
+
+/// What was seen of matrices of subgroups.
+pub(crate) struct SeenMatrices {
+    /// Whether products are right.
+    pub(crate) multiplies: bool,
+    /// Whether floats are rounded to 16 bits as they should be.
+    pub(crate) converts: bool,
 }
 
 impl Handles {
@@ -80,6 +89,33 @@ impl Handles {
         let left = self.probe(PROBE_LOOP, &inputs)?;
         let count = u32::from_le_bytes([left[4], left[5], left[6], left[7]]);
         Ok(Some(count).filter(|n| *n != PROBE_COUNT))
+    }
+
+    /// Whether a subgroup multiplies matrices rightly: of numbers whose sums are exact, subnormal ones and infinities among them. An error says why
+    /// those of this device cannot be used.
+    pub(crate) fn probe_matrices(&self) -> Result<SeenMatrices> {
+        let (a, b) = (probe_factor(3), probe_factor(5));
+        let mut bytes = vec![0; 2 * FACTOR_BYTES];
+        for (at, x) in a.iter().chain(&b).enumerate() {
+            bytes[2 * at..2 * at + 2].copy_from_slice(&as_half(*x).to_le_bytes());
+        }
+        bytes.extend([0xff; SUM_BYTES]);
+        bytes.extend(PROBE_HALVES.iter().flat_map(|x| x.to_le_bytes()));
+        bytes.extend([0xff; 2 * PROBE_HALVES.len()]);
+        let left = self.probe(PROBE_MATRICES, &bytes)?;
+        let words = left[2 * FACTOR_BYTES..][..SUM_BYTES].chunks_exact(4);
+        let sums = words.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let expected = (0..PROBE_SIDE * PROBE_SIDE).map(|at| {
+            let (row, column) = (at / PROBE_SIDE, at % PROBE_SIDE);
+            let product = |k: usize| a[row * PROBE_SIDE + k] * b[k * PROBE_SIDE + column];
+            2.0 * (0..PROBE_SIDE).map(product).sum::<f32>()
+        });
+        let multiplies = sums.zip(expected).all(|(x, y)| x == y || x.is_nan() && y.is_nan());
+        let halves = left[left.len() - 2 * PROBE_HALVES.len()..].chunks_exact(2);
+        let halves = halves.map(|b| u16::from_le_bytes([b[0], b[1]]));
+        let is_nan = |bits: u16| bits & 0x7fff > 0x7c00;
+        let fits = |(found, x): (u16, f32)| found == as_half(x) || x.is_nan() && is_nan(found);
+        Ok(SeenMatrices { multiplies, converts: halves.zip(PROBE_HALVES).all(fits) })
     }
 
     /// How many members exchange registers, if neighbours do and always so many.
@@ -184,3 +220,105 @@ fn probe(
   x[lane] = subgroupShuffleXor(lane, 1u) | (size << 10u) | (own << 20u);
 }
 ";
+
+/// Rows and columns of the matrices of [`PROBE_MATRICES`].
+const PROBE_SIDE: usize = MATRIX as usize;
+
+/// A factor of matrices to see whether a device multiplies them rightly: small whole numbers, in the first row an infinity, and in the last
+/// corner, which nothing but zeros is added to, the smallest of all numbers of 16 bits.
+fn probe_factor(by: usize) -> Vec<f32> {
+    const LAST: usize = PROBE_SIDE - 1;
+    let element = |at: usize| match (at / PROBE_SIDE, at % PROBE_SIDE) {
+        (0, 1) => f32::INFINITY,
+        (LAST, LAST) => SMALLEST_HALF,
+        (LAST, _) | (_, LAST) => 0.0,
+        _ => ((at * by) % 7) as f32 - 3.0,
+    };
+    (0..PROBE_SIDE * PROBE_SIDE).map(element).collect()
+}
+
+/// The smallest of all numbers of 16 bits.
+const SMALLEST_HALF: f32 = 1.0 / (1 << 24) as f32;
+
+/// Bytes of a factor.
+const FACTOR_BYTES: usize = PROBE_SIDE * PROBE_SIDE * 2;
+/// Bytes of the sums.
+const SUM_BYTES: usize = PROBE_SIDE * PROBE_SIDE * 4;
+
+/// Numbers whose conversion to 16 bits shows how a device rounds: ties, the ends of the range, subnormal ones, and what is no number.
+const PROBE_HALVES: [f32; 16] = [
+    1.0 + 1.0 / 2048.0,
+    1.0 + 3.0 / 2048.0,
+    -1.0 - 1.0 / 4096.0,
+    0.1,
+    65504.0,
+    65519.0,
+    65520.0,
+    -1e9,
+    SMALLEST_HALF / 2.0,
+    SMALLEST_HALF * 0.75,
+    -SMALLEST_HALF * 2.5,
+    SMALLEST_HALF * 1023.5,
+    -0.0,
+    f32::INFINITY,
+    f32::NAN,
+    1.0 / 3.0,
+];
+
+/// The bits of a number rounded to 16.
+fn as_half(x: f32) -> u16 {
+    let mut bytes = [0; 2];
+    Element::Float(f64::from(x)).write(DType::F16, &mut bytes, 0);
+    u16::from_le_bytes(bytes)
+}
+
+/// A shader that multiplies two matrices and adds the product to itself, the second time with one that is read by columns of its transpose; it also
+/// converts [`PROBE_HALVES`].
+const PROBE_MATRICES: &str = "\
+enable f16;
+enable wgpu_cooperative_matrix;
+struct Numbers { factors: array<vec4<f16>, 128>, sums: array<vec4<f32>, 64>, given: array<vec4<f32>, 4>, rounded: array<vec4<f16>, 4> }
+@group(0) @binding(0) var<storage, read_write> x: Numbers;
+var<workgroup> factors: array<vec4<f16>, 128>;
+var<workgroup> turned: array<vec4<f16>, 64>;
+var<workgroup> sums: array<vec4<f32>, 64>;
+@compute @workgroup_size(32)
+fn probe(@builtin(local_invocation_index) lane: u32) {
+  for (var i = lane; i < 128u; i += 32u) { factors[i] = x.factors[i]; }
+  for (var i = lane; i < 64u; i += 32u) {
+    let column = i / 4u;
+    let row = (i % 4u) * 4u;
+    let first = 64u + row * 4u + column / 4u;
+    let part = column % 4u;
+    turned[i] = vec4<f16>(x.factors[first][part], x.factors[first + 4u][part], x.factors[first + 8u][part], x.factors[first + 12u][part]);
+  }
+  workgroupBarrier();
+  var c = coop_mat16x16<f32, C>();
+  let a = coopLoadT<coop_mat16x16<f16, A>>(&factors[0], 4u);
+  let b = coopLoadT<coop_mat16x16<f16, B>>(&factors[64], 4u);
+  let d = coopLoad<coop_mat16x16<f16, B>>(&turned[0], 4u);
+  c = coopMultiplyAdd(a, b, c);
+  c = coopMultiplyAdd(a, d, c);
+  coopStoreT(c, &sums[0], 4u);
+  workgroupBarrier();
+  for (var i = lane; i < 64u; i += 32u) { x.sums[i] = sums[i]; }
+  if (lane < 4u) { x.rounded[lane] = vec4<f16>(x.given[lane]); }
+}
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probe_of_matrices_is_a_shader_and_its_numbers_tell_ways_of_rounding_apart() {
+        crate::spirv::Shader::read(PROBE_MATRICES).map(drop).unwrap();
+        let rounded = PROBE_HALVES.map(as_half);
+        assert_eq!(rounded[..3], [0x3c00, 0x3c02, 0xbc00]);
+        assert_eq!(rounded[4..8], [0x7bff, 0x7bff, 0x7c00, 0xfc00]);
+        assert_eq!(rounded[8..13], [0, 1, 0x8002, 0x400, 0x8000]);
+        // What is summed is exact in any order.
+        let whole = |x: &f32| x.fract() == 0.0 || *x == SMALLEST_HALF || x.is_infinite();
+        assert!(probe_factor(3).iter().chain(&probe_factor(5)).all(whole));
+    }
+}

@@ -5,6 +5,7 @@
 //! are read and written element by element. What a member has read, or stored to scratch, it finds again in a register when it comes to
 //! the same elements: a row that is summed twice and then written is read once.
 
+use crate::dtype::narrow_of;
 use crate::lower::Lower;
 use crate::opcode::{Four, MemoryId, OpCode, ValueId, Word};
 use crate::value::Known;
@@ -58,8 +59,9 @@ pub(crate) fn is_flat(body: &[Node]) -> bool {
 
 /// The buffers that are read and written by fours along these axes.
 pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<BufferId> {
-    let whole = |d: DType| matches!(d, DType::F32 | DType::I32 | DType::U32);
-    let mut fit: BTreeSet<BufferId> = kernel.arguments().filter(|b| whole(kernel.buffer(*b).dtype)).collect();
+    let fits =
+        |d: DType| matches!(d, DType::F32 | DType::I32 | DType::U32 | DType::Bool) || narrow_of(d).is_some();
+    let mut fit: BTreeSet<BufferId> = kernel.arguments().filter(|b| fits(kernel.buffer(*b).dtype)).collect();
     let check = |fit: &mut BTreeSet<BufferId>, buffer: BufferId, index: &[Index], guarded: bool| {
         let offset = kernel.resolve(&kernel.buffer(buffer).layout.offset(index));
         if guarded || !is_quad(&offset, axes) {
@@ -91,14 +93,14 @@ pub(crate) fn buffers(kernel: &Kernel, axes: &BTreeSet<AxisId>) -> BTreeSet<Buff
 pub(crate) fn inputs_by_fours(kernel: &Kernel, whole: bool) -> BTreeSet<BufferId> {
     let fits = |b: &BufferId| {
         let buffer = kernel.buffer(*b);
-        whole && buffer.role == Role::Input && buffer.dtype == DType::F32
+        whole && buffer.role == Role::Input && matches!(buffer.dtype, DType::F32 | DType::F16 | DType::BF16)
     };
     kernel.arguments().filter(fits).collect()
 }
 
 /// Takes out the buffers that an expression does not read by fours along an axis.
 pub(crate) fn check_quads(kernel: &Kernel, root: ExprId, axis: AxisId, fit: &mut BTreeSet<BufferId>) {
-    kernel.visit_exprs(root, &mut |e| {
+    kernel.visit_below(&[root], &mut |_, e| {
         if let Expr::Load(l) = e {
             check_place(kernel, l.buffer, &l.index, axis, fit);
             if l.guard.is_some() {

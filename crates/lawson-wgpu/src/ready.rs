@@ -132,6 +132,11 @@ impl Parameters {
         Parameters { page: None, used: 0, align }
     }
 
+    /// Takes the places of before anew: nothing that will be submitted uses them any more.
+    pub(crate) fn restart(&mut self) {
+        self.used = 0;
+    }
+
     /// A place for the parameters of a launch, with them in it.
     fn place(&mut self, handles: &Handles, words: &[u8]) -> Result<(wgpu::Buffer, u64)> {
         let size = words.len() as u64;

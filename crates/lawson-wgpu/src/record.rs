@@ -68,6 +68,13 @@ impl Commands {
         }
     }
 
+    /// Hands everything to the device, if there are launches among it.
+    pub(crate) fn submit_launches(&mut self, handles: &Handles) {
+        if self.launches > 0 {
+            self.submit(handles);
+        }
+    }
+
     /// Forgets what has not been submitted.
     pub(crate) fn clear(&mut self) {
         self.pass = None;

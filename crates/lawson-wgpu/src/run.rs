@@ -6,8 +6,9 @@
 use crate::device::{Handles, failed};
 use crate::executable::padded;
 use crate::instance::{Calling, Instance, Item, Looping, Piece, Spot};
-use lawson_graph::{Code, Error, Result, interp};
+use lawson_graph::{Code, Error, Result, Symbol, interp};
 use lawson_kernel::{Slot, check_feeds};
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,21 +26,35 @@ pub struct Again<'f> {
     pub feeds: &'f [(usize, usize)],
     /// How the runs are handed over.
     pub pace: Pace,
+    /// Whether one run of the plan does several of these.
+    pub stride: Option<Stride<'f>>,
+}
+
+/// A plan of which one run does several: a symbol, on which no size depends, says how many.
+#[derive(Clone, Copy, Debug)]
+pub struct Stride<'f> {
+    /// The symbol.
+    pub symbol: &'f Symbol,
+    /// The most that it is given.
+    pub most: NonZero<u64>,
 }
 
 /// How the iterations of a loop are handed over to a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// All at once, as far as a driver has the patience for: a few thousand launches a submission.
+    /// All at once, as far as a driver has the patience for: a few thousand launches a submission. Who runs programs may take several iterations
+    /// for one run of another plan.
     #[default]
     Whole,
+    /// All at once, and each with launches of its own: what an iteration takes is then what a run takes besides its transfers.
+    Apart,
     /// One by one, each waited for: a device that shows a desktop too answers in between, however long an iteration takes.
     EachIteration,
 }
 
 impl Again<'_> {
     /// One run.
-    pub const ONCE: Again<'static> = Again { times: 1, feeds: &[], pace: Pace::Whole };
+    pub const ONCE: Again<'static> = Again { times: 1, feeds: &[], pace: Pace::Whole, stride: None };
 }
 
 impl Instance {
@@ -111,10 +126,7 @@ impl Instance {
         self.begin()?;
         let handles = self.loaded.handles.clone();
         self.upload_inputs(&handles, inputs)?;
-        let items = std::mem::take(&mut self.items);
-        let result = handles.guarded("a run", || self.all(&handles, &items, again, options));
-        self.items = items;
-        let result = result.and_then(|r| r);
+        let result = handles.guarded("a run", || self.all(&handles, again, options)).and_then(|r| r);
         if let Err(error) = result {
             self.commands.clear();
             // Whatever has been begun ends before the next run.
@@ -190,17 +202,23 @@ impl Instance {
     pub(crate) fn all(
         &mut self,
         handles: &Arc<Handles>,
-        items: &[Item],
         again: Again<'_>,
         options: &interp::Options,
     ) -> Result<()> {
-        let mut left = options.max_steps;
-        for run in 0..again.times {
-            if run > 0 {
+        let (mut left, mut iterations) = (again.times, options.max_steps);
+        while left > 0 {
+            if let Some(stride) = again.stride {
+                self.rebind(handles, stride.symbol, stride.most.get().min(left))?;
+            }
+            if left < again.times {
                 self.feed(handles, again.feeds);
             }
-            self.block(handles, items, options, &mut left)?;
-            if again.pace == Pace::EachIteration && run + 1 < again.times {
+            let items = std::mem::take(&mut self.items);
+            let done = self.block(handles, &items, options, &mut iterations);
+            self.items = items;
+            done?;
+            left = left.saturating_sub(again.stride.map_or(1, |s| s.most.get()));
+            if again.pace == Pace::EachIteration && left > 0 {
                 self.commands.wait(handles, std::iter::empty())?;
             }
         }

@@ -79,6 +79,9 @@ impl Display for Named<'_, OpCode> {
                     Element::Word(ty) | Element::Wide(ty) => ty.name().to_string(),
                     Element::Quad(ty) => format!("{} in quads", ty.name()),
                     Element::Byte => "bool in bytes".to_string(),
+                    Element::Halves => "f16 in quads, as they are".to_string(),
+                    Element::ByteQuad => "bool in bytes, in quads".to_string(),
+                    Element::NarrowQuad(narrow) => format!("{} in quads", narrow.name()),
                     Element::Narrow(narrow) => narrow.name().to_string(),
                 };
                 write!(f, "buffer {name}: {element}, {access}, binding {binding}")?;
@@ -91,6 +94,7 @@ impl Display for Named<'_, OpCode> {
                     Residence::Private => f.write_str("private"),
                     Residence::Workgroup => f.write_str("the workgroup's"),
                     Residence::Quads => f.write_str("the workgroup's, in quads"),
+                    Residence::Halves => f.write_str("the workgroup's, fours of 16 bits"),
                     Residence::Spilled(from) => write!(f, "spilled from word {from}"),
                 }
             }
@@ -130,6 +134,28 @@ impl Display for Named<'_, OpCode> {
             OpCode::Quad { quad, init } => write!(f, "quad {quad}: f32 = {init}"),
             OpCode::SetQuad { quad, to } => write!(f, "set {quad} = {to}"),
             OpCode::StepQuad { sum, by, of } => write!(f, "step {sum} by {by} times {of}"),
+            OpCode::Halves(halves) => write!(f, "halves {halves}"),
+            OpCode::SetHalves { halves, to } => match to {
+                Halves::Zeros => write!(f, "set {halves} = zeros"),
+                Halves::At(memory, at) => {
+                    write!(f, "set {halves} = halves {}[{}]", self.memory(*memory), self.with(at))
+                }
+                Halves::Values([a, b, c, d]) => write!(f, "set {halves} = {a}, {b}, {c}, {d}"),
+            },
+            OpCode::StoreHalves { memory, at, halves } => {
+                write!(f, "store halves {}[{}] = {halves}", self.memory(*memory), self.with(at))
+            }
+            OpCode::Matrix(matrix) => write!(f, "matrix {matrix} of sums"),
+            OpCode::LoadMatrix { matrix, side, memory, at, line, order } => {
+                let side = if *side == Side::Left { "left" } else { "right" };
+                let order = if *order == Order::Rows { "rows" } else { "columns" };
+                let (memory, at) = (self.memory(*memory), self.with(at));
+                write!(f, "matrix {matrix}, {side} = {memory}[{at}] by {order}, {line} apart")
+            }
+            OpCode::StepMatrix { sums, factors: [a, b] } => write!(f, "step {sums} by {a} times {b}"),
+            OpCode::StoreMatrix { memory, at, sums } => {
+                write!(f, "store matrix {}[{}] = {sums}", self.memory(*memory), self.with(at))
+            }
             OpCode::Let { value, ty, op } => write!(f, "{value}: {} = {}", ty.name(), self.with(op)),
             OpCode::Var { var, ty, init } => write!(f, "var {var}: {} = {init}", ty.name()),
             OpCode::Set { var, value } => write!(f, "set {var} = {value}"),
@@ -248,6 +274,18 @@ impl Display for ValueId {
 impl Display for QuadId {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "w{}", self.0)
+    }
+}
+
+impl Display for HalvesId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "h{}", self.0)
+    }
+}
+
+impl Display for MatrixId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "m{}", self.0)
     }
 }
 

@@ -8,6 +8,7 @@
 
 use crate::chain::{Chain, chain};
 use crate::lower::Segment;
+use crate::matrices::{self, Matrices};
 use crate::opcode::{Binding, Capabilities, Word};
 use crate::quads::{buffers, check_quads, inputs_by_fours, is_flat};
 use lawson_kernel::products::{Products, nest};
@@ -43,6 +44,13 @@ impl Strategy {
     }
 }
 
+impl Strategy {
+    /// Whether a buffer of floats of 16 bits is read and written as such.
+    pub(crate) fn has_halves(&self, buffer: BufferId) -> bool {
+        matches!(self, Strategy::Tiles(Tiles { matrices: Some(m), .. }) if m.halves.contains(&buffer))
+    }
+}
+
 /// A sum of products by tiles.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tiles {
@@ -60,6 +68,8 @@ pub(crate) struct Tiles {
     /// For each factor, whether it is read by fours, and which buffers are.
     pub(crate) fours: [bool; 2],
     pub(crate) quads: BTreeSet<BufferId>,
+    /// Whether subgroups multiply matrices.
+    pub(crate) matrices: Option<Matrices>,
 }
 
 /// How large a tile is, and what of it a member has.
@@ -74,11 +84,19 @@ pub(crate) struct Shape {
     pub(crate) own_columns: u32,
     /// Into how many shares the sum is split, each of which has members of its own.
     pub(crate) shares: u32,
+    /// How many members have such rows and columns together: one, or a subgroup that multiplies matrices.
+    pub(crate) together: u32,
 }
 
 impl Shape {
-    const fn new(rows: u32, columns: u32, depth: u32, own_rows: u32, own_columns: u32) -> Shape {
-        Shape { rows, columns, depth, own_rows, own_columns, shares: 1 }
+    pub(crate) const fn new(rows: u32, columns: u32, depth: u32, own_rows: u32, own_columns: u32) -> Shape {
+        Shape { rows, columns, depth, own_rows, own_columns, shares: 1, together: 1 }
+    }
+
+    /// How many tiles of this shape a result of so many rows and columns has.
+    pub(crate) fn count(self, rows: i64, columns: i64) -> i64 {
+        let tiles = |size: i64, of: u32| (size + i64::from(of) - 1) / i64::from(of);
+        tiles(rows, self.rows) * tiles(columns, self.columns)
     }
 
     /// The same, by so many shares of the sum.
@@ -88,7 +106,7 @@ impl Shape {
 
     /// How many members have a share of the sum.
     pub(crate) fn members_of_share(self) -> u32 {
-        (self.rows / self.own_rows) * (self.columns / self.own_columns)
+        (self.rows / self.own_rows) * (self.columns / self.own_columns) * self.together
     }
 
     /// How many members share it.
@@ -245,7 +263,7 @@ fn extent(f: &For) -> Option<i64> {
 /// The axes that an expression depends on, and the offsets of what it loads.
 fn depends(kernel: &Kernel, root: ExprId) -> (BTreeSet<AxisId>, Vec<Index>) {
     let mut offsets = Vec::new();
-    kernel.visit_exprs(root, &mut |e| {
+    kernel.visit_below(&[root], &mut |_, e| {
         if let Expr::Load(l) = e {
             offsets.push(kernel.resolve(&kernel.buffer(l.buffer).layout.offset(&l.index)));
         }
@@ -297,17 +315,16 @@ fn tiles(
     }
     let fits =
         |s: &&Shape| s.bytes() <= capabilities.workgroup_memory && s.members() <= capabilities.max_members;
-    let count = |s: &Shape| {
-        let tiles = |size: i64, of: u32| (size + i64::from(of) - 1) / i64::from(of);
-        tiles(rows, s.rows) * tiles(columns, s.columns) * others
-    };
+    let count = |s: &Shape| s.count(rows, columns) * others;
     let known = extent(m).is_some() && extent(n).is_some();
+    let matrices = matrices::of(kernel, acc, &factors, capabilities);
     let long = sums.iter().map(|f| extent(f)).product::<Option<i64>>().is_some_and(|k| k >= LEAST_SHARED_SUM);
     let shared = || {
         let fitting = || SHARED_SHAPES.iter().filter(fits).filter(|_| long);
         fitting().find(|s| count(s) >= ENOUGH_SHARED).or_else(|| fitting().next_back())
     };
     let shape = match known {
+        _ if matrices.is_some() => matrices::shape(capabilities, &|s| if known { count(s) } else { 0 }),
         true => {
             let enough = SHAPES.iter().filter(|(s, _)| fits(&s)).find(|(s, least)| count(s) >= *least);
             let smallest = || SHAPES.iter().map(|(s, _)| s).rfind(fits);
@@ -318,6 +335,14 @@ fn tiles(
     let shape = *shape?;
     let along_sum = [0, 1].map(|i| is_dense(&found[i].1, k.axis));
     let mut quads = inputs_by_fours(kernel, whole);
+    if let Some(mut matrices) = matrices {
+        let dense = [m, n].into_iter().zip(along_sum).map(|(line, along)| if along { *k } else { *line });
+        let dense: Vec<&For> = dense.collect();
+        matrices.choose(kernel, (&factors, &dense), (stores, n), capabilities, &mut quads);
+        let fours = factors.map(|f| kernel.reads_of(f).iter().any(|b| quads.contains(b)));
+        let (m, n, k, matrices) = (m.axis, n.axis, k.axis, Some(matrices));
+        return Some(Tiles { m, n, k, factors, acc, shape, along_sum, fours, quads, matrices });
+    }
     for (side, line) in [m, n].into_iter().enumerate() {
         let along = if along_sum[side] { k } else { line };
         // Four neighbours are inside, or none of them is.
@@ -335,7 +360,7 @@ fn tiles(
     }
     let fours = factors.map(|f| kernel.reads_of(f).iter().any(|b| quads.contains(b)));
     let (m, n, k) = (m.axis, n.axis, k.axis);
-    Some(Tiles { m, n, k, factors, acc, shape, along_sum, fours, quads })
+    Some(Tiles { m, n, k, factors, acc, shape, along_sum, fours, quads, matrices: None })
 }
 
 /// Whether rows are long and few enough for a workgroup each.

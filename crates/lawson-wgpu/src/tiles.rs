@@ -13,11 +13,14 @@
 //! Where there are few tiles, members also share the sums: each steps by every so many-th k of a part, and in the end the shares meet in
 //! workgroup memory.
 //!
+//! Where subgroups multiply matrices, a part of the sums is a subgroup's and what is fetched are floats of 16 bits (`matrices.rs`).
+//!
 //! The factors may be any expressions: they are computed when a tile is filled. What is done with a sum is part of the same launch.
 
 use crate::lower::{Lower, refused};
 use crate::opcode::{
-    By, Four, Literal, MemoryId, Op, OpCode, QuadId, Residence, Span, Test, Ty, ValueId, VarId, Word,
+    By, Four, HalvesId, Literal, MatrixId, MemoryId, Op, OpCode, QuadId, Residence, Span, Test, Ty, ValueId,
+    VarId, Word,
 };
 use crate::strategy::{Shape, Tiles};
 use crate::value::Known;
@@ -25,19 +28,19 @@ use lawson_graph::{Dim, Result};
 use lawson_kernel::{AxisId, For, Node};
 
 /// What a member is, and where its tile begins.
-struct At {
+pub(crate) struct At {
     /// Where the tile begins.
-    rows: Word,
-    columns: Word,
+    pub(crate) rows: Word,
+    pub(crate) columns: Word,
     /// Which of the tile's parts a member has.
-    row: Word,
-    column: Word,
+    pub(crate) row: Word,
+    pub(crate) column: Word,
     /// Which share of the sum a member has.
-    share: Word,
+    pub(crate) share: Word,
 }
 
 /// The places that may lie beyond an end: those of tiles of so many, of which the end is no multiple.
-fn beyond<const N: usize>(places: [(&Word, &Word, u32); N]) -> Vec<(Word, Word)> {
+pub(crate) fn beyond<const N: usize>(places: [(&Word, &Word, u32); N]) -> Vec<(Word, Word)> {
     let whole = |end: &Word, of: u32| matches!(end, Word::Const(c) if c % i64::from(of) == 0);
     let open = places.into_iter().filter(|(_, end, of)| !whole(end, *of));
     open.map(|(at, end, _)| (at.clone(), end.clone())).collect()
@@ -74,31 +77,36 @@ impl Lower<'_> {
         };
         let (rows_end, columns_end) = (self.parameters.dim(&rows_end), self.parameters.dim(&columns_end));
         let across = i64::from(shape.columns / shape.own_columns);
-        let (own, share) = match shape.shares {
-            1 => (Word::Lane, Word::Const(0)),
+        let (own, share) = match (shape.shares, shape.together) {
+            (1, 1) => (Word::Lane, Word::Const(0)),
+            (1, together) => (Word::Lane.split(i64::from(together)).1, Word::Const(0)),
             _ => Word::Lane.split(i64::from(shape.members_of_share())),
         };
         let (column, row) = own.split(across);
         let at = At { rows: Word::Axis(begins[0]), columns: Word::Axis(begins[1]), row, column, share };
-        let memories = [shape.rows, shape.columns].map(|lines| {
-            let memory = self.pseudo_memory();
-            let quads = i64::from(Shape::line(lines) * shape.depth * 2);
-            let (name, size) = (format!("tile_{}", memory.0), Dim::from(quads));
-            self.declared.push(OpCode::Scratch { memory, name, ty: Ty::F32, size, place: Residence::Quads });
+        let memories = [0, 1].map(|side| {
+            let (memory, quads) = (self.pseudo_memory(), 2 * tiles.half(side));
+            let (name, size) = (format!("tile_{}", memory.0), Dim::from(i64::from(quads)));
+            let place = if tiles.matrices.is_some() { Residence::Halves } else { Residence::Quads };
+            self.declared.push(OpCode::Scratch { memory, name, ty: Ty::F32, size, place });
             memory
         });
-        let vars = self.sums(tiles)?;
-        self.parts(tiles, body, &at, &memories, [&rows_end, &columns_end], &vars)?;
+        let sums = self.sums(tiles)?;
+        self.parts(tiles, body, &at, &memories, [&rows_end, &columns_end], &sums)?;
         let ends = [rows_end, columns_end];
-        match shape.shares {
-            1 => self.finish(tiles, stores, &at, ends, &vars),
-            _ => self.meet(tiles, stores, &at, ends, &vars),
+        match (&sums, shape.shares) {
+            (Sums::Matrices(sums), _) => self.finish_matrices(tiles, stores, &at, ends, sums),
+            (Sums::Quads(sums), 1) => self.finish(tiles, stores, &at, ends, sums),
+            (Sums::Quads(sums), _) => self.meet(tiles, stores, &at, ends, sums),
         }
     }
 
     /// The sums of a member, by four columns, row by row: from the first value of the accumulator on, which depends on no loop, or from nothing on where that is
     /// added when shares meet.
-    fn sums(&mut self, tiles: &Tiles) -> Result<Vec<QuadId>> {
+    fn sums(&mut self, tiles: &Tiles) -> Result<Sums> {
+        if tiles.matrices.is_some() {
+            return Ok(Sums::Matrices(self.sum_matrices(tiles.shape)));
+        }
         let of = self.kernel.acc(tiles.acc);
         let init = match (&of.merge, tiles.shape.shares) {
             (Some(merge), 2..) => {
@@ -108,7 +116,7 @@ impl Lower<'_> {
             _ => self.value(of.state[0].init, &mut Known::new())?,
         };
         let count = tiles.shape.own_rows * tiles.shape.own_columns / 4;
-        Ok((0..count).map(|_| self.emit.quad_var(init)).collect())
+        Ok(Sums::Quads((0..count).map(|_| self.emit.quad_var(init)).collect()))
     }
 
     /// Goes through the sum.
@@ -119,12 +127,12 @@ impl Lower<'_> {
         at: &At,
         memories: &[MemoryId; 2],
         ends: [&Word; 2],
-        vars: &[QuadId],
+        sums: &Sums,
     ) -> Result<()> {
         let [Node::For(f)] = nodes else { return Err(refused(self.kernel, "a sum that is no loop")) };
         if f.axis != tiles.k {
             if let Some(left) = self.open(f, By::Member)? {
-                self.parts(tiles, &f.body, at, memories, ends, vars)?;
+                self.parts(tiles, &f.body, at, memories, ends, sums)?;
                 self.close(left);
             }
             return Ok(());
@@ -148,36 +156,69 @@ impl Lower<'_> {
             fetched.push(vars);
         }
         self.emit.codes.push(OpCode::Barrier);
-        self.emit.codes.push(OpCode::Loop { axis: part, begin, end: end.clone(), step, by: By::Member });
-        let half = Word::Axis(part).split(step).1.split(2).0;
-        let other = Word::Const(1).plus(half.clone().times(-1));
+        let half = |part: Word| part.split(step).1.split(2).0;
         let next = Word::Axis(part).plus(Word::Const(step));
         let more = OpCode::Guard(Test::Within(vec![(next.clone(), end.clone())]));
-        self.emit.codes.push(more.clone());
-        for (fill, vars) in fills.iter().zip(&fetched) {
-            self.fetch(fill, &next, vars)?;
+        let here = half(Word::Axis(part));
+        let other = Word::Const(1).plus(here.clone().times(-1));
+        match sums {
+            Sums::Quads(sums) => {
+                let end = end.clone();
+                self.emit.codes.push(OpCode::Loop { axis: part, begin, end, step, by: By::Member });
+                self.emit.codes.push(more.clone());
+                self.fetch_all(&fills, &next, &fetched)?;
+                self.emit.codes.push(OpCode::EndGuard);
+                self.steps(tiles, at, memories, &here, sums);
+                self.emit.codes.push(more);
+                self.put_all(&fills, &other, &fetched);
+                self.emit.codes.push(OpCode::EndGuard);
+                self.emit.codes.push(OpCode::Barrier);
+                self.emit.codes.push(OpCode::EndLoop);
+            }
+            // Without a condition on the way what is fetched is there when the products are; the last part stands by itself.
+            Sums::Matrices(sums) => {
+                let last = end.clone().plus(Word::Const(-1)).split(step).1.times(step);
+                let end = end.clone().plus(Word::Const(-step));
+                self.emit.codes.push(OpCode::Loop { axis: part, begin, end, step, by: By::Member });
+                self.fetch_all(&fills, &next, &fetched)?;
+                self.step_matrices(tiles, at, memories, &here, sums);
+                self.put_all(&fills, &other, &fetched);
+                self.emit.codes.push(OpCode::Barrier);
+                self.emit.codes.push(OpCode::EndLoop);
+                self.step_matrices(tiles, at, memories, &half(last), sums);
+                // Outer loops of the sum begin anew.
+                self.emit.codes.push(OpCode::Barrier);
+            }
         }
-        self.emit.codes.push(OpCode::EndGuard);
-        self.steps(tiles, at, memories, &half, vars);
-        self.emit.codes.push(more);
-        for (fill, vars) in fills.iter().zip(&fetched) {
-            self.put(fill, &other, vars);
-        }
-        self.emit.codes.push(OpCode::EndGuard);
-        self.emit.codes.push(OpCode::Barrier);
         self.scope.leave(left);
-        self.emit.codes.push(OpCode::EndLoop);
         Ok(())
+    }
+
+    fn fetch_all(&mut self, fills: &[Fill<'_>; 2], part: &Word, vars: &[Fetched]) -> Result<()> {
+        fills.iter().zip(vars).try_for_each(|(fill, vars)| self.fetch(fill, part, vars))
+    }
+
+    fn put_all(&mut self, fills: &[Fill<'_>; 2], half: &Word, vars: &[Fetched]) {
+        fills.iter().zip(vars).for_each(|(fill, vars)| self.put(fill, half, vars));
     }
 
     /// Variables for what a member fetches of a factor: quads of four lines, at one place of the sum or at four.
     fn fetched(&mut self, fill: &Fill<'_>) -> Fetched {
+        if fill.tiles.matrices.is_some() {
+            return Fetched::Halves((0..fill.turns()).map(|_| self.emit.halves()).collect());
+        }
         let zero = self.emit.literal(Literal::F32(0));
-        (0..fill.turns()).map(|_| (0..fill.deep()).map(|_| self.emit.quad_var(zero)).collect()).collect()
+        let quads =
+            (0..fill.turns()).map(|_| (0..fill.deep()).map(|_| self.emit.quad_var(zero)).collect()).collect();
+        Fetched::Quads(quads)
     }
 
     /// A member fetches its share of a part of a factor.
     fn fetch(&mut self, fill: &Fill<'_>, part: &Word, vars: &Fetched) -> Result<()> {
+        let vars = match vars {
+            Fetched::Quads(vars) => vars,
+            Fetched::Halves(vars) => return self.fetch_halves(fill, part, vars),
+        };
         for (turn, vars) in vars.iter().enumerate() {
             let [k, quad] = self.begin_unit(fill, turn as u32);
             let (first, line) = (part.clone().plus(k), fill.first.clone().plus(quad.times(4)));
@@ -228,6 +269,10 @@ impl Lower<'_> {
 
     /// A member puts what it fetched into a half of the tile's memory.
     fn put(&mut self, fill: &Fill<'_>, half: &Word, vars: &Fetched) {
+        let vars = match vars {
+            Fetched::Quads(vars) => vars,
+            Fetched::Halves(vars) => return self.put_halves(fill, half, vars),
+        };
         for (turn, vars) in vars.iter().enumerate() {
             let [k, quad] = self.begin_unit(fill, turn as u32);
             let line = i64::from(Shape::line(fill.lines));
@@ -241,13 +286,14 @@ impl Lower<'_> {
         }
     }
 
-    /// Begins a block for what a member fetches at once: its first place in the part of the sum, and its quad of lines.
-    fn begin_unit(&mut self, fill: &Fill<'_>, turn: u32) -> [Word; 2] {
+    /// Begins a block for what a member fetches at once: its first place in the part of the sum, and which of such numbers of lines
+    /// it is.
+    pub(crate) fn begin_unit(&mut self, fill: &Fill<'_>, turn: u32) -> [Word; 2] {
         let shape = fill.tiles.shape;
         let number = Word::Lane.plus(Word::Const(i64::from(turn * shape.members())));
         // Neighbouring members take neighbours in memory.
         let along_sum = fill.tiles.along_sum[fill.side];
-        let inner = if along_sum { shape.depth / fill.deep() } else { fill.lines / 4 };
+        let inner = if along_sum { shape.depth / fill.deep() } else { fill.lines / fill.wide() };
         let (fast, slow) = number.split(i64::from(inner));
         let (k, quad) = if along_sum { (fast, slow) } else { (slow, fast) };
         self.emit.codes.push(OpCode::Block);
@@ -261,7 +307,7 @@ impl Lower<'_> {
         [Word::Axis(k_axis), Word::Axis(quad_axis)]
     }
 
-    fn end_unit(&mut self, fill: &Fill<'_>) {
+    pub(crate) fn end_unit(&mut self, fill: &Fill<'_>) {
         if fill.is_shared_unevenly() {
             self.emit.codes.push(OpCode::EndGuard);
         }
@@ -269,7 +315,7 @@ impl Lower<'_> {
     }
 
     /// A number of a factor, or zero where there is none.
-    fn element(&mut self, fill: &Fill<'_>, line: Word, sum_at: Word) -> Result<ValueId> {
+    pub(crate) fn element(&mut self, fill: &Fill<'_>, line: Word, sum_at: Word) -> Result<ValueId> {
         let depth = fill.tiles.shape.depth;
         let lines = (&line, fill.line_end, fill.lines);
         let inside = beyond([lines, (&sum_at, fill.sum_end, depth)]);
@@ -288,7 +334,7 @@ impl Lower<'_> {
     }
 
     /// What is written where two axes have these values.
-    fn at_axes<T>(
+    pub(crate) fn at_axes<T>(
         &mut self,
         fixed: [(AxisId, Word); 2],
         write: impl FnOnce(&mut Self) -> Result<T>,
@@ -401,7 +447,7 @@ impl Lower<'_> {
     }
 
     /// Stores what becomes of a sum, if its row and its column have not ended.
-    fn store_sum(
+    pub(crate) fn store_sum(
         &mut self,
         tiles: &Tiles,
         stores: &[Node],
@@ -437,27 +483,35 @@ fn place(shape: Shape, at: &At, n: u32) -> [Word; 2] {
 }
 
 /// How the tile of a factor is filled.
-struct Fill<'t> {
-    tiles: &'t Tiles,
-    side: usize,
+pub(crate) struct Fill<'t> {
+    pub(crate) tiles: &'t Tiles,
+    pub(crate) side: usize,
     /// The loop over its lines, rows or columns; how many there are, and the first.
-    axis: AxisId,
-    lines: u32,
-    first: &'t Word,
-    sum_end: &'t Word,
-    line_end: &'t Word,
-    memory: MemoryId,
+    pub(crate) axis: AxisId,
+    pub(crate) lines: u32,
+    pub(crate) first: &'t Word,
+    pub(crate) sum_end: &'t Word,
+    pub(crate) line_end: &'t Word,
+    pub(crate) memory: MemoryId,
 }
 
 impl Fill<'_> {
     /// At how many places of the sum a member fetches at once.
-    fn deep(&self) -> u32 {
+    pub(crate) fn deep(&self) -> u32 {
+        if self.tiles.matrices.is_some() {
+            return if self.tiles.along_sum[self.side] { 4 } else { 1 };
+        }
         if self.tiles.fours[self.side] && self.tiles.along_sum[self.side] { 4 } else { 1 }
+    }
+
+    /// Of how many lines.
+    pub(crate) fn wide(&self) -> u32 {
+        if self.tiles.matrices.is_some() { 4 / self.deep() } else { 4 }
     }
 
     /// How many times a part of the factor has what a member fetches at once.
     fn units(&self) -> u32 {
-        self.lines / 4 * (self.tiles.shape.depth / self.deep())
+        self.lines / self.wide() * (self.tiles.shape.depth / self.deep())
     }
 
     /// How many of them a member has.
@@ -471,5 +525,26 @@ impl Fill<'_> {
     }
 }
 
-/// Variables for what a member fetches, by turns: quads of lines.
-type Fetched = Vec<Vec<QuadId>>;
+/// Variables for what a member fetches, by turns.
+enum Fetched {
+    /// Quads of lines.
+    Quads(Vec<Vec<QuadId>>),
+    Halves(Vec<HalvesId>),
+}
+
+/// The sums of a member, or those that it has with others.
+enum Sums {
+    Quads(Vec<QuadId>),
+    Matrices(Vec<MatrixId>),
+}
+
+impl Tiles {
+    /// Fours of a part of a factor in workgroup memory.
+    fn half(&self, side: usize) -> u32 {
+        let lines = if side == 0 { self.shape.rows } else { self.shape.columns };
+        match self.matrices {
+            Some(_) => self.matrix_line(side) * if self.along_sum[side] { lines } else { self.shape.depth },
+            None => Shape::line(lines) * self.shape.depth,
+        }
+    }
+}

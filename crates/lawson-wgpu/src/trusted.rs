@@ -1,4 +1,5 @@
-//! What `wgpu` calls unsafe, in one place: shaders without checks, what only Vulkan knows of a device, and caches of a driver from a file.
+//! What `wgpu` calls unsafe, in one place: shaders without checks, features that it still tries out, what only Vulkan knows of a device, and
+//! caches of a driver from a file.
 #![allow(unsafe_code)]
 
 use crate::spirv::Controls;
@@ -30,6 +31,13 @@ pub(crate) fn spirv(device: &wgpu::Device, words: Vec<u32>, entry: &str) -> wgpu
     // SAFETY: as for `shader`; the words are those that `wgpu` itself would have the same translator write, with marks that take
     // nothing away from what they mean.
     unsafe { device.create_shader_module_passthrough(descriptor) }
+}
+
+/// That a device may be asked for features that are still being tried out.
+pub(crate) fn experimental() -> wgpu::ExperimentalFeatures {
+    // SAFETY: the one that is asked for are matrices of subgroups. Shaders with them come from listings like all others, whose indices are
+    // proven, and a device is used so only if it was seen to multiply rightly (`probe.rs`).
+    unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 
 /// What SPIR-V may ask of an adapter; none where it takes none, or none of a version that can ask.

@@ -4,7 +4,9 @@
 //! made of the kernel's, with a letter and a number before them, so that none is a word of the language or there twice.
 
 mod apply;
+mod buffer;
 mod fours;
+mod matrix;
 mod window;
 mod word;
 
@@ -13,7 +15,6 @@ use crate::prelude::pieces;
 use lawson_kernel::AxisId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use window::window;
 
 /// The shader of a listing.
 pub fn text(listing: &Listing) -> String {
@@ -34,7 +35,7 @@ pub fn text(listing: &Listing) -> String {
     for code in &listing.codes {
         dialect.code(code);
     }
-    let mut out = format!("// Kernel {}.\n\n", plain(&listing.kernel));
+    let mut out = format!("// Kernel {}.\n\n{}", plain(&listing.kernel), matrix::enables(listing));
     out += "struct Parameters {\n  // Zero, which only the host knows.\n  pin: u32,\n  apart: u32,\n";
     for (i, dim) in listing.parameters.iter().enumerate() {
         if !listing.kernel.is_empty() {
@@ -108,26 +109,6 @@ fn spelled(ty: Ty) -> &'static str {
     }
 }
 
-impl Element {
-    /// The type of an element.
-    fn ty(self) -> Ty {
-        match self {
-            Element::Word(ty) | Element::Quad(ty) | Element::Wide(ty) => ty,
-            Element::Byte => Ty::Bool,
-            Element::Narrow(narrow) => narrow.ty(),
-        }
-    }
-
-    /// How many bits an element has, if several share a word.
-    fn bits(self) -> Option<u32> {
-        match self {
-            Element::Word(_) | Element::Quad(_) | Element::Wide(_) => None,
-            Element::Byte => Some(8),
-            Element::Narrow(narrow) => Some(narrow.bits()),
-        }
-    }
-}
-
 /// Where and as what memory lies.
 struct Memory {
     name: String,
@@ -143,6 +124,18 @@ enum Lies {
     Private,
     /// In the member's part of the spill buffer.
     Spilled(Word),
+}
+
+impl Lies {
+    /// Whether four elements that are read or written together share words.
+    fn packs_fours(&self) -> bool {
+        matches!(self, Lies::Buffer(e) | Lies::Windows(e) if e.packs_fours())
+    }
+
+    /// Whether it is floats of 16 bits as they are.
+    fn has_halves(&self) -> bool {
+        matches!(self, Lies::Buffer(Element::Halves) | Lies::Windows(Element::Halves))
+    }
 }
 
 struct Dialect<'l> {
@@ -201,7 +194,9 @@ impl Dialect<'_> {
             OpCode::Scratch { memory, name, ty, size, place } => {
                 let name = identifier('s', memory.0, name);
                 let lies = match place {
-                    Residence::Private | Residence::Workgroup | Residence::Quads => Lies::Private,
+                    Residence::Private | Residence::Workgroup | Residence::Quads | Residence::Halves => {
+                        Lies::Private
+                    }
                     Residence::Spilled(from) => Lies::Spilled(self.listing.word_of(from)),
                 };
                 // An array has at least one element. Arrays of truths are arrays of words: drivers were seen to mix up others.
@@ -216,6 +211,9 @@ impl Dialect<'_> {
                     }
                     Residence::Quads => {
                         self.line(&format!("var<workgroup> {name}: array<vec4<{element}>, {size}>;"));
+                    }
+                    Residence::Halves => {
+                        self.line(&format!("var<workgroup> {name}: array<vec4<f16>, {size}>;"));
                     }
                     Residence::Spilled(_) => {}
                 }
@@ -274,7 +272,13 @@ impl Dialect<'_> {
             }
             OpCode::LetQuad { values, memory, at } => {
                 let (quad, ty) = (format!("q{}", values[0].0), self.ty(*memory));
-                let place = self.element(*memory, at);
+                let place = match self.memory.get(&memory.0).map(|m| (m.name.clone(), &m.lies)) {
+                    Some((name, lies)) if lies.packs_fours() => format!("load_{name}({})", self.word(at)),
+                    Some((_, lies)) if lies.has_halves() => {
+                        format!("vec4<f32>({})", self.element(*memory, at))
+                    }
+                    _ => self.element(*memory, at),
+                };
                 self.line(&format!("let {quad} = {place};"));
                 for (value, part) in values.iter().zip(PARTS) {
                     if self.used.contains(value) {
@@ -283,8 +287,14 @@ impl Dialect<'_> {
                 }
             }
             OpCode::StoreQuad { memory, at, values } => {
-                let quad = self.four(*values, self.ty(*memory));
+                let mut quad = self.four(*values, self.ty(*memory));
+                if self.memory.get(&memory.0).is_some_and(|m| m.lies.has_halves()) {
+                    quad = format!("vec4<f16>({quad})");
+                }
                 let line = match self.memory.get(&memory.0).map(|m| (m.name.clone(), m.lies.clone())) {
+                    Some((name, lies)) if lies.packs_fours() => {
+                        format!("store_{name}({}, {quad});", self.word(at))
+                    }
                     Some((name, Lies::Windows(_))) => format!("put_{name}({}, {quad});", self.word(at)),
                     _ => format!("{} = {quad};", self.element(*memory, at)),
                 };
@@ -301,6 +311,20 @@ impl Dialect<'_> {
                 let of = self.four(*of, "f32");
                 self.line(&format!("{sum} = fma(vec4<f32>({by}), {of}, {sum});"));
             }
+            OpCode::Halves(halves) => self.line(&format!("var {halves}: vec4<f16> = vec4<f16>();")),
+            OpCode::SetHalves { halves, to } => self.set_halves(*halves, to),
+            OpCode::StoreHalves { memory, at, halves } => {
+                let place = self.element(*memory, at);
+                self.line(&format!("{place} = {halves};"));
+            }
+            OpCode::Matrix(sums) => self.declare_sums(*sums),
+            OpCode::LoadMatrix { matrix, side, memory, at, line, order } => {
+                self.load_matrix(*matrix, *side, (*memory, at), *line, *order);
+            }
+            OpCode::StepMatrix { sums, factors: [a, b] } => {
+                self.line(&format!("{sums} = coopMultiplyAdd({a}, {b}, {sums});"));
+            }
+            OpCode::StoreMatrix { memory, at, sums } => self.store_matrix(*memory, at, *sums),
             OpCode::Axis { axis, value } => {
                 let (axis, value) = (self.axis(*axis), self.word(value));
                 self.line(&format!("let {axis}: i32 = {value};"));
@@ -342,88 +366,6 @@ impl Dialect<'_> {
             OpCode::EndLoop | OpCode::EndGuard | OpCode::EndBlock => self.line("}"),
         }
         self.depth += usize::from(code.opens());
-    }
-
-    fn buffer(
-        &mut self,
-        memory: MemoryId,
-        name: &str,
-        binding: u32,
-        element: Element,
-        access: Access,
-        windows: u32,
-    ) {
-        let name = identifier('b', memory.0, name);
-        let mode = match access {
-            Access::Read => "read",
-            Access::Write => "read_write",
-        };
-        let (ty, array) = match (element, access) {
-            (Element::Word(ty) | Element::Wide(ty), _) => (ty, spelled(ty).to_string()),
-            (Element::Quad(ty), _) => (ty, format!("vec4<{}>", spelled(ty))),
-            (Element::Byte | Element::Narrow(_), Access::Read) => (element.ty(), "u32".to_string()),
-            (Element::Byte | Element::Narrow(_), Access::Write) => (element.ty(), "atomic<u32>".to_string()),
-        };
-        for n in 0..windows {
-            let (binding, name) = (binding + n, if windows > 1 { window(&name, n) } else { name.clone() });
-            self.line(&format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{array}>;"));
-        }
-        if windows > 1 {
-            self.window_functions(&name, windows, element, access);
-        }
-        if let Some(bits) = element.bits() {
-            self.parts(&name, element, bits, access, windows > 1);
-        }
-        let lies = if windows > 1 { Lies::Windows(element) } else { Lies::Buffer(element) };
-        self.memory.insert(memory.0, Memory { name, ty, lies });
-    }
-
-    /// Functions that load and store elements which share words.
-    fn parts(&mut self, name: &str, element: Element, bits: u32, access: Access, in_windows: bool) {
-        // Elements of a word, as a power of two and a mask.
-        let (power, mask) = if bits == 8 { (2, 3) } else { (1, 1) };
-        let ty = spelled(element.ty());
-        let word = match access {
-            _ if in_windows => format!("get_{name}(at >> {power}u)"),
-            Access::Read => format!("{name}[at >> {power}u]"),
-            Access::Write => format!("atomicLoad(&{name}[at >> {power}u])"),
-        };
-        let (load, store) = match element {
-            Element::Narrow(Narrow::I8 | Narrow::I16) => {
-                let load = format!("extractBits(bitcast<i32>({word}), shift, {bits}u)");
-                (load, format!("extractBits(bitcast<u32>(value), 0u, {bits}u)"))
-            }
-            Element::Narrow(Narrow::U8 | Narrow::U16) => {
-                (format!("extractBits({word}, shift, {bits}u)"), format!("extractBits(value, 0u, {bits}u)"))
-            }
-            Element::Narrow(Narrow::F16) => {
-                let (up, down) = (self.call("f16_to_f32"), self.call("f32_to_f16"));
-                (format!("{up}(extractBits({word}, shift, 16u))"), format!("{down}(value)"))
-            }
-            Element::Narrow(Narrow::BF16) => {
-                let down = self.call("f32_to_bf16");
-                (format!("bitcast<f32>(extractBits({word}, shift, 16u) << 16u)"), format!("{down}(value)"))
-            }
-            _ => (format!("(({word} >> shift) & 0xffu) != 0u"), "u32(value)".into()),
-        };
-        let shift = format!("  let shift = (bitcast<u32>(at) & {mask}u) * {bits}u;");
-        self.line(&format!("fn load_{name}(at: i32) -> {ty} {{"));
-        self.line(&shift);
-        self.line(&format!("  return {load};"));
-        self.line("}");
-        if access == Access::Write {
-            let all = if bits == 8 { "0xffu" } else { "0xffffu" };
-            self.line(&format!("fn store_{name}(at: i32, value: {ty}) {{"));
-            self.line(&shift);
-            if in_windows {
-                let (keep, bits) = (format!("~({all} << shift)"), format!("({store}) << shift"));
-                self.line(&format!("  change_{name}(at >> {power}u, {keep}, {bits});"));
-            } else {
-                self.line(&format!("  atomicAnd(&{name}[at >> {power}u], ~({all} << shift));"));
-                self.line(&format!("  atomicOr(&{name}[at >> {power}u], ({store}) << shift);"));
-            }
-            self.line("}");
-        }
     }
 
     /// Members share the iterations: each takes every so many-th, and finds the axes from its number.

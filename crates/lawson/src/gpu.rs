@@ -1,6 +1,6 @@
 //! The wgpu target, for those who look inside: the plan of a graph for a device that need not be there.
 //!
-//! In: a graph before the passes and what a device can do. Out: the graph after them, and the plan with its transfers. `planned.rs` compiles and
+//! In: a graph before the passes and what a device can do. Out: the graph after them, and the plan with its transfers. `planned/` compiles and
 //! runs whole programs.
 
 use lawson_cpu::Isa;

@@ -63,6 +63,7 @@ pub use lawson_graph::file::write_whole;
 pub use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result, Value};
 pub use lawson_kernel::partition::Fusion;
 pub use program::{CompileOptions, CompileTimes, Passes, Port, Program, Target};
+pub use repeated::LoopPlan;
 pub use session::{Limits, Session};
 pub use tensor::{Device, DlType, Tensor};
 pub use view::{TensorView, TensorViewMut};

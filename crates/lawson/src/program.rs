@@ -164,13 +164,15 @@ impl Program {
             Target::Cpu => {
                 graph.check_sites(&[Site::Cpu])?;
                 let isa = usable(options.isa)?;
-                let fusion = options.fusion;
-                let feeds = feeds(&inputs, &outputs);
-                let code = match (&options.passes, fusion) {
+                let feeds = loops(options, &inputs, &outputs);
+                let code = match (&options.passes, options.fusion) {
                     (Passes::Standard, Fusion::Predicted) => Unpacked::standard(&graph, isa, &feeds, times)?,
-                    (Passes::None | Passes::Standard, _) => Unpacked::new(&graph, isa, fusion, times)?,
-                    (Passes::Custom(pipeline), _) => {
-                        Unpacked::new(&times.passes(|| pipeline.run(&graph))?, isa, fusion, times)?
+                    (Passes::None | Passes::Standard, fusion) => {
+                        Unpacked::new(&graph, isa, fusion, times)?.repeatable(&graph, &feeds)
+                    }
+                    (Passes::Custom(pipeline), fusion) => {
+                        let graph = times.passes(|| pipeline.run(&graph))?;
+                        Unpacked::new(&graph, isa, fusion, times)?.repeatable(&graph, &feeds)
                     }
                 };
                 // Before the constants are laid out, so that each can go when its copy is there.
@@ -197,7 +199,8 @@ impl Program {
                     (Passes::Custom(pipeline), _) => times.passes(|| pipeline.run(&graph))?,
                 };
                 let cpu = (isa, options.team.clone());
-                Compiled::Planned(Planned::on_device(&graph, &device, cpu, fusion, times)?)
+                let program = Planned::on_device(&graph, &device, cpu, fusion, times)?;
+                Compiled::Planned(program.repeatable(&graph, &loops(options, &inputs, &outputs)))
             }
         };
         Ok(Program(Arc::new(Inner { name, code, inputs, outputs })))
@@ -294,6 +297,14 @@ fn usable(isa: Option<Isa>) -> Result<Isa> {
             Err(Error::new(Code::NotEmitted, message)
                 .help("leave the choice to Lawson, or ask for `portable`"))
         }
+    }
+}
+
+/// Which outputs become inputs in loops of runs that may be one kernel: none where operators stay apart, in every run of them.
+fn loops(options: &CompileOptions, inputs: &[Port], outputs: &[Port]) -> Vec<(usize, usize)> {
+    match options.fusion {
+        Fusion::Predicted => feeds(inputs, outputs),
+        Fusion::Separate => Vec::new(),
     }
 }
 

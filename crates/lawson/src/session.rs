@@ -5,7 +5,7 @@
 
 use crate::planned::{PlannedSessions, Ran, Times};
 use crate::program::{Compiled, Port, Program};
-use crate::repeated::feeds;
+use crate::repeated::{LoopPlan, feeds};
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 use lawson_graph::{Code, Error, Place, Result, Side, Type, Value, interp, nearest};
@@ -54,6 +54,8 @@ impl Budget {
             feeds,
             #[cfg(feature = "wgpu")]
             pace: self.pace,
+            #[cfg(feature = "wgpu")]
+            stride: None,
         }
     }
 }
@@ -90,8 +92,8 @@ impl Session {
         self.planned = PlannedSessions::default();
     }
 
-    /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it, nor does anything on
-    /// other targets.
+    /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it. With any but the default, an
+    /// iteration is always a run with launches of its own ([`Session::whole_loop`]); that holds on the CPU target, too, and nothing else does.
     #[cfg(feature = "wgpu")]
     pub fn set_pace(&mut self, pace: lawson_wgpu::Pace) {
         self.budget.pace = pace;
@@ -197,9 +199,9 @@ impl Session {
     /// outputs of the last run.
     ///
     /// Which outputs become which inputs the signature says ([`Port::lives_in`]); if no output says so, those that have the
-    /// type of the input at their place do. On the CPU target the team goes through all runs in one call; if the program works on elements
-    /// that do not need each other, all runs are one kernel, made when it is first asked for, in which the state of an
-    /// element stays in registers. Results are the same, bit by bit.
+    /// type of the input at their place do. On the CPU target the team goes through all runs in one call, on a device they are one submission; if
+    /// the program works on elements that do not need each other, all runs are one kernel, made when it is first asked for, in which the state of an
+    /// element stays in registers ([`Session::whole_loop`]). Results are the same, bit by bit.
     ///
     /// ```
     /// # use lawson::{CompileOptions, Program, Tensor, graph::Graph};
@@ -259,6 +261,27 @@ impl Session {
         let inputs = inputs.iter().map(TensorView::to_tensor).collect::<Result<Vec<_>>>()?;
         let results = self.run_loop(&inputs, times)?;
         self.write(&results, outputs)
+    }
+
+    /// What a loop of so many runs is, for the sizes of the last loop: the plan in which the state of elements stays in registers. `None` if the last
+    /// loop had another number of runs, or was one run after another ([`Program::plan`]).
+    ///
+    /// ```
+    /// # use lawson::{CompileOptions, Program, Tensor, graph::Graph};
+    /// # let text = "lawson 1 graph @f(%x: f32[N]) -> (next: f32[N]) { %y = sin %x return %y }";
+    /// # let program = Program::compile(Graph::parse(text)?, &CompileOptions::default())?;
+    /// let mut session = program.session();
+    /// session.run_loop(&[Tensor::from_slice(&[2], &[1f32, 2.0])?], 100)?;
+    /// if let Some(whole) = session.whole_loop(100) {
+    ///     assert_eq!((whole.plan.steps.len(), whole.runs), (1, 1));
+    /// }
+    /// # Ok::<(), lawson::Error>(())
+    /// ```
+    pub fn whole_loop(&self, times: u64) -> Option<LoopPlan<'_>> {
+        match self.program.code() {
+            Compiled::Reference(_) => None,
+            Compiled::Planned(planned) => planned.whole_loop(&self.planned, self.budget.times(times, &[])),
+        }
     }
 
     /// Which outputs become which inputs.

@@ -40,7 +40,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
     /// Time an iteration of so many that follow each other on the target, outputs becoming inputs, besides single runs: what it takes without
-    /// giving inputs and taking outputs.
+    /// giving inputs and taking outputs. Where elements do not need each other, also what it takes if all iterations are one kernel.
     #[arg(long, value_name = "COUNT", requires = "file")]
     pub repeat: Option<u64>,
     /// How the CPU target runs kernels [default: the best that this machine has].

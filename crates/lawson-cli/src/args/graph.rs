@@ -34,9 +34,10 @@ pub struct ShowArgs {
     /// For which target, for --plan, --kernels and --refused. The wgpu target is shown for a device that promises no more than WGSL does.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
-    /// How the processor runs kernels, for --plan, --kernels and --dump-asm.
-    #[arg(long, value_enum, default_value_t = Isa::Avx512, value_name = "ISA")]
-    pub isa: Isa,
+    /// How the processor runs kernels, for --plan, --kernels and --dump-asm [default: the best that this machine has, avx512 where it has
+    /// neither].
+    #[arg(long, value_enum, value_name = "ISA")]
+    pub isa: Option<Isa>,
 }
 
 /// Arguments of `check`.
@@ -159,6 +160,12 @@ pub struct OpcodesArgs {
     /// As if members could not exchange registers.
     #[arg(long, conflicts_with = "subgroup")]
     pub no_subgroups: bool,
+    /// As if subgroups of 32 multiplied matrices of 16-bit floats
+    #[arg(long, conflicts_with_all = ["subgroup", "no_subgroups"])]
+    pub matrices: bool,
+    /// As if they did not
+    #[arg(long, conflicts_with = "matrices")]
+    pub no_matrices: bool,
     /// Leave out the text of the shaders.
     #[arg(long)]
     pub no_text: bool,

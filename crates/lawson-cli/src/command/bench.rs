@@ -10,6 +10,7 @@ use crate::report::{Outcome, Reporter};
 use crate::{device, input, load};
 use lawson::graph::{Bindings, Cost, Graph};
 use lawson::kernel::{Plan, PlanBuffer};
+use lawson::wgpu::Pace;
 use lawson::{Code, CompileOptions, CompileTimes, Error, Program, Result, Session, Team, Value};
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -25,8 +26,10 @@ struct Timed {
     samples: Vec<f64>,
     /// How many runs a sample is the mean of.
     batch: usize,
-    /// Seconds an iteration, of many that follow each other on the target.
+    /// Seconds an iteration, of many that follow each other on the target, each a run of its own.
     iteration: Option<f64>,
+    /// The same where all are one kernel, if they can be.
+    in_one: Option<f64>,
     steps: Option<Steps>,
 }
 
@@ -87,14 +90,17 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         let results = session.run_values(&values)?;
         let first = start.elapsed().as_secs_f64();
         let (samples, batch) = sample(&mut session, &values, &results, seconds)?;
-        let iteration = args.repeat.map(|times| iteration(&mut session, &values, times)).transpose()?;
+        let (iteration, in_one) = match args.repeat {
+            Some(times) => iterations(&mut session, &values, times)?,
+            None => (None, None),
+        };
         let threads = teams.get(n).map_or(1, Team::members);
         let steps = match args.kernels {
             true => Steps::time(&mut session, &values, &bindings, &machine, threads)?,
             false => None,
         };
         let device = device.clone();
-        all.push(Timed { threads, device, first, samples, batch, iteration, steps });
+        all.push(Timed { threads, device, first, samples, batch, iteration, in_one, steps });
     }
     let memory = memory(&program, &bindings)?;
     // What a run moves at least: what its steps read and write.
@@ -196,11 +202,22 @@ fn sample(
     })
 }
 
-/// Seconds an iteration of so many in one call: what those after the first take.
-fn iteration(session: &mut Session, values: &[Value], times: u64) -> Result<f64> {
+/// Seconds an iteration of so many in one call, each a run of its own; and in one kernel, if the program can be.
+fn iterations(session: &mut Session, values: &[Value], times: u64) -> Result<(Option<f64>, Option<f64>)> {
     if times < 2 {
         return Err(Error::new(Code::Usage, "--repeat is at least 2"));
     }
+    session.set_pace(Pace::Apart);
+    let apart = iteration(session, values, times)?;
+    session.set_pace(Pace::default());
+    session.run_loop_values(values, times)?;
+    let is_one = session.whole_loop(times).is_some();
+    let in_one = is_one.then(|| iteration(session, values, times)).transpose()?;
+    Ok((Some(apart), in_one))
+}
+
+/// What iterations after the first take, each.
+fn iteration(session: &mut Session, values: &[Value], times: u64) -> Result<f64> {
     let mut timed = |times: u64| -> Result<f64> {
         let start = Instant::now();
         session.run_loop_values(values, times)?;
@@ -209,7 +226,8 @@ fn iteration(session: &mut Session, values: &[Value], times: u64) -> Result<f64>
     let mut samples = Vec::new();
     for _ in 0..LEAST {
         let (one, many) = (timed(1)?, timed(times)?);
-        samples.push((many - one) / (times - 1) as f64);
+        // Giving inputs and taking outputs does not always take as long.
+        samples.push((many - one).max(0.0) / (times - 1) as f64);
     }
     samples.sort_by(f64::total_cmp);
     Ok(samples[LEAST / 2])
@@ -274,6 +292,7 @@ impl Timed {
             "samples": self.samples.len(),
             "runs_a_sample": self.batch,
             "iteration_ms": self.iteration.map(|s| s * 1e3),
+            "iteration_in_one_kernel_ms": self.in_one.map(|s| s * 1e3),
             "flops_per_second": flops.map(|f| f / median),
             "bytes_per_second": bytes.map(|b| b / median),
             "kernels": self.steps.as_ref().map(Steps::to_json),
@@ -305,13 +324,16 @@ impl Timed {
         writeln!(out)?;
         if let Some(s) = self.iteration {
             write!(out, "{:8} {} an iteration of many in one call", "", measured(s, "s"))?;
-            if let Some(f) = flops.filter(|f| *f > 0.0) {
+            if let Some(f) = flops.filter(|f| *f > 0.0 && s > 0.0) {
                 write!(out, "; {}", measured(f / s, "FLOP/s"))?;
             }
-            if let Some(b) = bytes {
+            if let Some(b) = bytes.filter(|_| s > 0.0) {
                 write!(out, ", {}", measured(b / s, "B/s"))?;
             }
             writeln!(out)?;
+        }
+        if let Some(s) = self.in_one {
+            writeln!(out, "{:8} {} an iteration where all are one kernel", "", measured(s, "s"))?;
         }
         self.steps.as_ref().map_or(Ok(()), |s| s.print(out))
     }

@@ -5,7 +5,7 @@
 //! them, how they were scheduled and what was spilled; the plan; the instructions.
 
 use super::run::operators_json;
-use crate::args::{ShowArgs, Target};
+use crate::args::{Isa, ShowArgs, Target};
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, emit, plan_for};
@@ -19,7 +19,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let isa = args.isa.to_cpu();
+    let own = || Some(lawson::cpu::Isa::best()).filter(|isa| *isa != lawson::cpu::Isa::Portable);
+    let isa = args.isa.map(Isa::to_cpu).or_else(own).unwrap_or(lawson::cpu::Isa::Avx512);
     let (graph, plan) = match args.target {
         Target::Wgpu => lawson::gpu::plan_for(graph, &Capabilities::default(), isa)?,
         Target::Cpu | Target::Reference => plan_for(graph, isa)?,

@@ -31,6 +31,10 @@ pub fn run(args: &OpcodesArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
         (false, Some(size)) => capabilities.subgroup = Some(size),
         (false, None) => {}
     }
+    if args.matrices {
+        (capabilities.matrices, capabilities.subgroup) = (true, Some(32));
+    }
+    capabilities.matrices &= !args.no_matrices;
     let plan = compile(&graph, &machine_for(&capabilities))?;
     let mut all = Vec::new();
     for (n, kernel) in plan.kernels.iter().enumerate() {

@@ -67,3 +67,31 @@ fn bench_names_the_device() {
     let shown = String::from_utf8(f.run(&args).stdout).unwrap();
     assert!(!name.is_empty() && shown.lines().any(|l| l.starts_with(&format!("{name} median"))), "{shown}");
 }
+
+#[test]
+fn bench_times_iterations_apart_and_in_one_kernel_where_they_can_be() {
+    let f = Folder::new();
+    f.file("sine.law", "lawson 1\ngraph @f(%x: f32[4096]) -> (y: f32[4096]) { %y = sin %x return %y }\n");
+    let turned = "%y = slice %x {start = [4095], size = [4096], step = [-1]}";
+    f.file(
+        "turn.law",
+        format!("lawson 1\ngraph @f(%x: f32[4096]) -> (y: f32[4096]) {{ {turned} return %y }}\n"),
+    );
+    for target in ["cpu", "wgpu"] {
+        if target == "cpu" && !cpu_runs() {
+            continue;
+        }
+        for (file, can) in [("sine.law", true), ("turn.law", false)] {
+            let args = ["bench", file, "--seconds", "0", "--repeat", "20", "--target", target];
+            let (said, code) = f.json(&[&args[..], &["--json"]].concat());
+            assert_eq!(code, 0, "{said}");
+            let run = &said["runs"][0];
+            assert!(run["iteration_ms"].as_f64().unwrap() >= 0.0, "{run}");
+            assert_eq!(run["iteration_in_one_kernel_ms"].is_number(), can, "{target}, {file}: {run}");
+            let table = out(&f.run(&args));
+            assert_eq!(table.contains("an iteration where all are one kernel"), can, "{table}");
+        }
+    }
+    let args = ["bench", "sine.law", "--seconds", "0", "--repeat", "1"];
+    assert_eq!(f.run(&args).status.code(), Some(2));
+}

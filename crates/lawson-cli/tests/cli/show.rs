@@ -99,8 +99,10 @@ fn show_prints_the_plan_with_places_where_sizes_are_bound() {
 fn show_prints_machine_code_under_its_tree() {
     let folder = Folder::new();
     folder.file("neg.law", NEG);
-    let text = fine(&folder.run(&["show", "neg.law", "--dump-asm"]));
-    assert!(text.contains("ret") && text.contains(" ; ") && text.contains("zmm"), "{text}");
+    for (isa, register) in [("avx512", "zmm"), ("avx2", "ymm")] {
+        let text = fine(&folder.run(&["show", "neg.law", "--dump-asm", "--isa", isa]));
+        assert!(text.contains("ret") && text.contains(" ; ") && text.contains(register), "{text}");
+    }
     let report = json(&folder.run(&["show", "neg.law", "--dump-asm", "--json"]));
     let kernel = &report["kernels"][0];
     assert!(kernel["listing"].as_str().unwrap().contains("ret") && kernel.get("text").is_none(), "{kernel}");
@@ -152,6 +154,20 @@ fn run_counts_operators_by_place() {
     assert!(operators["machine_code"] == 1 && sum == 1, "{operators}");
     let text = fine(&folder.run(&args[..args.len() - 1]));
     assert!(text.contains("1 operators as shaders, 1 "), "{text}");
+}
+
+#[test]
+fn opcodes_show_products_of_matrices_for_devices_that_have_them() {
+    let folder = Folder::new();
+    let text = "lawson 1\ngraph @mm(%x: f16[64, 64], %w: f16[64, 64]) -> (y: f16[64, 64]) {
+        %y = contract %x, %w {batch = [], sum = [[1, 0]]} return %y }";
+    folder.file("mm.law", text);
+    let with = fine(&folder.run(&["opcodes", "mm.law", "--matrices"]));
+    assert!(with.contains("coopMultiplyAdd") && with.contains("enable wgpu_cooperative_matrix;"), "{with}");
+    for flags in [&["--no-matrices"][..], &[]] {
+        let without = fine(&folder.run(&[&["opcodes", "mm.law"], flags].concat()));
+        assert!(!without.contains("coop"), "{without}");
+    }
 }
 
 #[test]

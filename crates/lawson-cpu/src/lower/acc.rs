@@ -134,7 +134,7 @@ impl<'k> Lowering<'k> {
         drop(before);
         self.walk(body)?;
         if !partial {
-            return Ok(());
+            return self.settle(acc, &outer, here);
         }
         let mut merged: KeyMap<Rc<[V]>> = KeyMap::default();
         self.at_points(&mut |l| {
@@ -174,6 +174,32 @@ impl<'k> Lowering<'k> {
         })?;
         if let Some(state) = self.accs.get_mut(&acc) {
             state.states = merged;
+            state.inner.clear();
+        }
+        Ok(())
+    }
+
+    /// Gives the results of an accumulation registers of their own. Where those do not suffice for what is made of the results, these wait in
+    /// memory, and not the states, which the steps need.
+    fn settle(&mut self, acc: AccId, outer: &[AxisId], depth: usize) -> Result<()> {
+        let mut settled: KeyMap<Rc<[V]>> = KeyMap::default();
+        self.at_points(&mut |l| {
+            let Some(states) = l.registers(acc) else { return Ok(()) };
+            let plain = |v: &V| l.classes[v.0 as usize] == Class::Vector && !l.highs.contains_key(v);
+            if !states.iter().all(plain) {
+                return Ok(());
+            }
+            let mut results = Vec::with_capacity(states.len());
+            for src in states.iter() {
+                let dst = l.fresh_like(*src);
+                l.move_to(dst, *src, Class::Vector, depth);
+                results.push(dst);
+            }
+            settled.insert(state_key(l.values_of(outer).into_iter()), results.into());
+            Ok(())
+        })?;
+        if let Some(state) = self.accs.get_mut(&acc).filter(|_| !settled.is_empty()) {
+            state.states = settled;
             state.inner.clear();
         }
         Ok(())

@@ -1,8 +1,10 @@
 //! Keys that stand for what they hash: values are numbered by them. And maps of what is known by small numbers.
 
+pub(super) use lawson_kernel::hash::{IdMap, IdSet};
+
 use lawson_graph::Dim;
 use lawson_kernel::{Atom, Datum, Index};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A value's identity: a hash wide enough to stand for what is hashed.
@@ -26,55 +28,6 @@ impl Hasher for KeyHasher {
 
     fn write_u128(&mut self, key: u128) {
         self.0 = key as u64;
-    }
-}
-
-/// What is known by ids: of expressions, registers, buffers, or a few of them. No one else chooses such keys, so that nothing need
-/// guard against those that collide.
-pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
-
-/// A set of ids.
-pub(super) type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
-
-/// Mixes words by a product; the high bits are the good ones.
-#[derive(Default)]
-pub(super) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for word in bytes.chunks(8) {
-            let mut padded = [0; 8];
-            padded[..word.len()].copy_from_slice(word);
-            self.write_u64(u64::from_le_bytes(padded));
-        }
-    }
-
-    fn write_u8(&mut self, x: u8) {
-        self.write_u64(u64::from(x));
-    }
-
-    fn write_u32(&mut self, x: u32) {
-        self.write_u64(u64::from(x));
-    }
-
-    fn write_u64(&mut self, x: u64) {
-        self.0 = (self.0.rotate_left(5) ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_u128(&mut self, x: u128) {
-        self.write_u64(x as u64);
-    }
-
-    fn write_i64(&mut self, x: i64) {
-        self.write_u64(x as u64);
-    }
-
-    fn write_usize(&mut self, x: usize) {
-        self.write_u64(x as u64);
     }
 }
 

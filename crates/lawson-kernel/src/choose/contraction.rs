@@ -10,9 +10,10 @@ use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, last_vectors};
 use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
-use crate::index::Index;
+use crate::index::{Atom, Index};
 use crate::schedule::{Directive, PackLayout, Tail, clip};
 use crate::tree::{AccId, AxisId, For, Kind, Node};
+use lawson_graph::Dim;
 
 /// Steps of a sum that are not counted when compiling.
 const SOME_STEPS: i64 = 256;
@@ -111,6 +112,16 @@ fn summed(mut body: &[Node], acc: AccId) -> Option<(Vec<&For>, &[ExprId])> {
         [Node::Step { acc: a, values }] if *a == acc => Some((loops, values)),
         _ => None,
     }
+}
+
+/// By what a place divides an axis, or of what it takes the rest.
+fn digits_of(offset: &Index, axis: AxisId) -> Vec<i64> {
+    let alone = |i: &Index| i.as_axis() == Some(axis);
+    let digit = |(atom, _): &(Atom, Dim)| match atom {
+        Atom::Div(of, by) | Atom::Mod(of, by) if alone(of) => by.as_const(),
+        _ => None,
+    };
+    offset.terms().iter().filter_map(digit).collect()
 }
 
 /// Where a nest's loops went when they were split.
@@ -346,11 +357,11 @@ impl<'k> Chooser<'k> {
             }
             self.execute(&row, Kind::Jam);
         }
-        for axis in guarded.clip {
+        for axis in guarded.clip.clone() {
             self.choice.schedule.0.push(Directive::Clip { axis });
         }
-        for axis in guarded.unroll {
-            self.execute(&axis, Kind::Unroll);
+        for axis in &guarded.unroll {
+            self.execute(axis, Kind::Unroll);
         }
         match &c.dot {
             Some(dot) => {
@@ -358,7 +369,8 @@ impl<'k> Chooser<'k> {
                 let [_, four] = self.split(&name, FOUR, Tail::Exact);
                 self.execute(&four, Kind::Dot);
             }
-            None => self.fetch_ahead(c),
+            None if self.fetch_ahead(c) => {}
+            None => self.split_at_digits(c, &guarded),
         }
         self.execute(&jam, Kind::Jam);
         self.execute(&lane, Kind::Vector(lanes as u32));
@@ -471,12 +483,32 @@ impl<'k> Chooser<'k> {
             && self.dimension_along(&load.index, along).is_some()
     }
 
-    /// Fetches ahead what is read once and does not come from the second cache: the weights of a single row.
-    fn fetch_ahead(&mut self, c: &Contraction<'k>) {
-        let [sum] = c.summed.as_slice() else { return };
+    /// Splits sums where what is read jumps: an operand that lies in parts, such as heads, is then read by steps of one size in the innermost
+    /// loop, and its parts are found outside of it.
+    fn split_at_digits(&mut self, c: &Contraction<'k>, guarded: &Guarded) {
+        for f in &c.summed {
+            let name = self.name(f);
+            let cut = guarded.clip.contains(&name) || guarded.unroll.contains(&name) || guarded.peel;
+            let mut parts: Vec<i64> = c.reads.iter().flat_map(|r| digits_of(&r.offset, f.axis)).collect();
+            parts.dedup();
+            if let ([part], false, Some(steps)) = (&parts[..], cut, extent(f))
+                && *part > 1
+                && steps % part == 0
+                && steps > *part
+                && f.begin.is(0)
+                && f.step == 1
+            {
+                self.split(&name, *part, Tail::Exact);
+            }
+        }
+    }
+
+    /// Fetches ahead what is read once and does not come from the second cache: the weights of a single row. Whether there are any.
+    fn fetch_ahead(&mut self, c: &Contraction<'k>) -> bool {
+        let [sum] = c.summed.as_slice() else { return false };
         let once = c.row().is_none_or(|r| extent(r) == Some(1));
         if !once || extent(sum).is_none_or(|e| e < 2 * STEPS_AHEAD || e % STEPS_BETWEEN != 0) {
-            return;
+            return false;
         }
         let v = c.vector().axis;
         let far = |a: &&Access| {
@@ -489,12 +521,13 @@ impl<'k> Chooser<'k> {
                 && stride(&a.offset, sum.axis) != Stride::None
         };
         let Some(buffer) = c.reads.iter().find(far).map(|a| self.kernel.buffer(a.buffer).name.clone()) else {
-            return;
+            return false;
         };
         let name = self.name(sum);
         let [at, _] = self.split(&name, STEPS_BETWEEN, Tail::Exact);
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
         self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, level });
+        true
     }
 
     /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis

@@ -139,17 +139,11 @@ fn of_leaf(kernel: &Kernel, node: &Node) -> HashSet<BufferId> {
         }
         Node::For(_) => {}
     }
-    let mut seen: HashSet<ExprId> = roots.iter().copied().collect();
-    while let Some(id) = roots.pop() {
-        if let Expr::Load(load) = kernel.expr(id) {
+    kernel.visit_below(&roots, &mut |_, expr| {
+        if let Expr::Load(load) = expr {
             found.insert(load.buffer);
         }
-        kernel.expr(id).visit_operands(&mut |o| {
-            if seen.insert(o) {
-                roots.push(o);
-            }
-        });
-    }
+    });
     found.retain(|id| is_scratch(kernel, *id));
     found
 }

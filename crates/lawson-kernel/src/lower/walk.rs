@@ -10,6 +10,7 @@ use crate::buffer::BufferId;
 use crate::build::loop_of;
 use crate::expr::{Condition, Expr, ExprId, Guard, Load, Scalar};
 use crate::group::Refused;
+use crate::hash::IdMap;
 use crate::index::{Atom, Index};
 use crate::range::{Scope, Truth};
 use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node as Tree};
@@ -96,9 +97,9 @@ pub(super) struct Walk<'g> {
     pub(super) kept: HashMap<ValueId, Vec<Kept>>,
     /// What is kept in the loop over an axis that is still open.
     pub(super) pending: Vec<(AxisId, ValueId, Kept)>,
-    pub(super) results: HashMap<(ValueId, Vec<Index>, Vec<Condition>), AccId>,
+    pub(super) results: IdMap<(ValueId, Vec<Index>, Vec<Condition>), AccId>,
     pub(super) patterns: Patterns,
-    known: HashMap<(ValueId, Vec<Index>, Vec<Condition>), ExprId>,
+    known: IdMap<(ValueId, Vec<Index>, Vec<Condition>), ExprId>,
 }
 
 /// An index a dimension.
@@ -118,9 +119,9 @@ impl<'g> Walk<'g> {
             is_right: false,
             kept: HashMap::new(),
             pending: Vec::new(),
-            results: HashMap::new(),
+            results: IdMap::default(),
             patterns,
-            known: HashMap::new(),
+            known: IdMap::default(),
         }
     }
 

@@ -5,18 +5,24 @@
 //! a core, and nothing but the second factors comes from memory: what is saved are launches, what is paid is that every block brings all factors for
 //! itself and that there are only so many blocks. [`Chains`] has the numbers.
 
+use super::form::Form;
 use super::join::Groups;
 use crate::buffer::Role;
 use crate::chain::links;
 use crate::group::{Group, Refused};
-use crate::lower::{Options, Rows, is_product, lower_with};
+use crate::lower::{Lowered, Options, Rows, is_product, lower_with};
 use crate::machine::{Chains, Spread};
 use crate::tree::Kernel;
 use lawson_graph::{DType, NodeId, Op, ValueId};
 
-/// The most links of a chain. A kernel is compiled as one piece, for which drivers take longer than for its parts, and one launch more
-/// is little beside so many products.
-const MOST_LINKS: usize = 8;
+/// A chain that was made: the next one of its form has its kernel.
+struct Made<'g> {
+    form: Form<'g>,
+    /// Rows of a block.
+    block: i64,
+    /// The group that it became.
+    group: usize,
+}
 
 /// A group that may be part of a chain.
 struct Link {
@@ -32,27 +38,30 @@ struct Link {
     reads: usize,
 }
 
-impl Groups<'_> {
+impl<'g> Groups<'g> {
     /// Finds the chains, and joins each.
     pub(super) fn chain_all(&mut self) {
         let Some(chains) = self.costs.machine.chains else { return };
+        let mut made = Vec::new();
         let mut is_taken = vec![false; self.members.len()];
         for g in self.by_rank() {
             let mut run: Vec<Link> = Vec::new();
             let mut next = Some(g);
-            while let Some(link) = next.filter(|g| !is_taken[*g]).and_then(|g| self.link(g, run.last())) {
+            while let Some(link) =
+                next.filter(|g| !is_taken[*g]).and_then(|g| self.link(&chains, g, run.last()))
+            {
                 is_taken[link.group] = true;
                 next = self.only_reader(link.output);
                 run.push(link);
             }
             if run.len() > 1 {
-                self.chain_run(&chains, &run);
+                self.chain_run(&chains, &run, &mut made);
             }
         }
     }
 
     /// A group as a link, after another one.
-    fn link(&self, g: usize, before: Option<&Link>) -> Option<Link> {
+    fn link(&self, chains: &Chains, g: usize, before: Option<&Link>) -> Option<Link> {
         let members = &self.members[g];
         let plain = members.products == 1 && members.reductions + members.picking + members.joining == 0;
         let here = !members.is_foreign && !members.is_beside;
@@ -72,8 +81,7 @@ impl Groups<'_> {
             _ => return None,
         };
         let terms = *shape(node.inputs[0])?.get(*left)?;
-        // Four numbers are read at a time.
-        if columns % 4 != 0 || terms % 4 != 0 || columns == 0 || terms == 0 {
+        if [columns, terms].iter().any(|n| *n == 0 || n % chains.multiple.max(1) != 0) {
             return None;
         }
         if let Some(before) = before
@@ -96,7 +104,7 @@ impl Groups<'_> {
     }
 
     /// Joins the parts of a run of links that gain by it, and says of the others why they stay apart.
-    fn chain_run(&mut self, chains: &Chains, run: &[Link]) {
+    fn chain_run(&mut self, chains: &Chains, run: &[Link], made: &mut Vec<Made<'g>>) {
         let block = match self.block(chains, run) {
             Ok(block) => block,
             Err(why) => return run.windows(2).for_each(|pair| self.stay_apart(pair, why.clone(), [None; 2])),
@@ -113,7 +121,7 @@ impl Groups<'_> {
                 continue;
             }
             let part = &run[from..n];
-            if let Err(why) = self.chain_part(chains, part, block) {
+            if let Err(why) = self.chain_part(chains, part, block, made) {
                 part.windows(2).for_each(|pair| self.stay_apart(pair, why.clone(), [None; 2]));
             }
             borders.extend(why.map(|why| (n, why)));
@@ -179,27 +187,54 @@ impl Groups<'_> {
     }
 
     /// Joins links that follow one another; an error says why they stay as they are.
-    fn chain_part(&mut self, chains: &Chains, part: &[Link], block: i64) -> Result<(), Refused> {
+    fn chain_part(
+        &mut self,
+        chains: &Chains,
+        part: &[Link],
+        block: i64,
+        made: &mut Vec<Made<'g>>,
+    ) -> Result<(), Refused> {
         let [_, .., last] = part else { return Ok(()) };
         let nodes: Vec<NodeId> = part.iter().flat_map(|l| self.members[l.group].nodes.clone()).collect();
         let nodes = self.flow.with_free(self.graph, &nodes);
         let group = Group { nodes, outputs: vec![last.output] };
-        let options = Options { rows: Rows::Blocks(block), orders: Some(self.orders) };
-        let lowered = lower_with(self.graph, &group, &options)?;
-        let found = links(&lowered.kernel).map_or(0, |(_, found)| found.len());
-        if found != part.len() {
-            let (expected, found) = ("a chain of all its products", format!("one of {found}"));
-            return Err(Refused::Pattern { expected, found });
-        }
-        check_scratch(chains, &lowered.kernel)?;
-        let mut lowered = Some(lowered);
+        let form = Form::of(self.graph, &group, self.orders);
+        let known = made.iter().find(|m| m.block == block && m.form == form);
+        let known = known.and_then(|m| m.form.transfer(self.lowered.get(&m.group)?, &form));
+        let is_new = known.is_none();
+        let mut lowered = match known {
+            Some(lowered) => Some(lowered),
+            None => Some(self.lower_chain(chains, &group, part.len(), block)?),
+        };
         for (n, pair) in part.windows(2).enumerate() {
             let [a, b] = [pair[0].group, pair[1].group];
             let between = self.between(a, b).ok_or(Refused::Waits)?;
             let whole = if n + 2 == part.len() { lowered.take() } else { None };
             self.join(a, b, &between, whole);
         }
+        if is_new {
+            made.push(Made { form, block, group: last.group });
+        }
         Ok(())
+    }
+
+    /// The kernel of a chain of so many links.
+    fn lower_chain(
+        &self,
+        chains: &Chains,
+        group: &Group,
+        count: usize,
+        block: i64,
+    ) -> Result<Lowered, Refused> {
+        let options = Options { rows: Rows::Blocks(block), orders: Some(self.orders) };
+        let lowered = lower_with(self.graph, group, &options)?;
+        let found = links(&lowered.kernel).map_or(0, |(_, found)| found.len());
+        if found != count {
+            let (expected, found) = ("a chain of all its products", format!("one of {found}"));
+            return Err(Refused::Pattern { expected, found });
+        }
+        check_scratch(chains, &lowered.kernel)?;
+        Ok(lowered)
     }
 }
 
@@ -210,7 +245,7 @@ fn most_of(chains: &Chains, part: &[Link]) -> Option<Refused> {
     let factors = part.iter().map(|l| l.sizes[1].saturating_mul(l.sizes[2]).saturating_mul(4));
     let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let limits = [
-        ("links", count(part.len()), count(MOST_LINKS)),
+        ("links", count(part.len()), count(chains.links)),
         ("buffers", count(buffers), count(chains.buffers)),
         ("bytes of factors", factors.fold(0, i64::saturating_add), chains.factors),
     ];

@@ -5,7 +5,7 @@
 //! grows, so that looking at a candidate does not depend on how many nodes the groups have.
 
 use super::cost::Costs;
-use super::order::Flow;
+use super::order::{Between, Flow};
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
@@ -80,7 +80,7 @@ pub(super) struct Groups<'g> {
     part_of: Option<&'g [NodeId]>,
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
-    lowered: HashMap<usize, Lowered>,
+    pub(super) lowered: HashMap<usize, Lowered>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
     pub(super) refused: HashMap<(usize, usize), (Refused, f64)>,
 }
@@ -261,7 +261,10 @@ impl<'g> Groups<'g> {
             }
             let Some(between) = self.between(a, b) else { continue };
             match self.may_lower(a, b) {
-                Ok(lowered) => self.join(a, b, &between, lowered),
+                Ok(lowered) => {
+                    self.join(a, b, &between, lowered);
+                    self.find_candidates(b, Found::BothWays);
+                }
                 Err(why) => {
                     self.refused.insert((a, b), why);
                 }
@@ -328,6 +331,9 @@ impl<'g> Groups<'g> {
         }
         if x.nodes.len() + y.nodes.len() > MOST_NODES {
             return Err(Refused::Size { nodes: x.nodes.len() + y.nodes.len() });
+        }
+        if self.flow.is_compared(&x.outputs, &y.inputs) || self.flow.is_compared(&y.outputs, &x.inputs) {
+            return Err(Refused::Compared);
         }
         let feeds = x.outputs.iter().any(|v| y.inputs.binary_search(v).is_ok());
         if x.products + y.products > 1 || (!feeds && x.products + y.products > 0) {
@@ -497,7 +503,6 @@ impl<'g> Groups<'g> {
                 self.lowered.remove(&b);
             }
         }
-        self.find_candidates(b, Found::BothWays);
     }
 
     /// The groups, each after those that it needs.
@@ -578,14 +583,6 @@ impl<'g> Groups<'g> {
         }
         refusals
     }
-}
-
-/// What lies between two groups in the order of ranks.
-pub(super) struct Between {
-    /// What the later one needs.
-    needed: Vec<usize>,
-    /// What needs the earlier one.
-    needing: Vec<usize>,
 }
 
 /// Which candidates of a group are looked for.

@@ -12,6 +12,7 @@
 
 mod chain;
 mod cost;
+mod form;
 mod join;
 mod order;
 

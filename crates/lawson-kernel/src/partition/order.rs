@@ -3,7 +3,7 @@
 use crate::group::Refused;
 use crate::host::{needs, refusals};
 use crate::lower::takes;
-use lawson_graph::op::Effect;
+use lawson_graph::op::{Effect, Monoid};
 use lawson_graph::{Def, Graph, Node, NodeId, Op, ValueId};
 
 /// Who computes and who reads each value, with what is free looked through.
@@ -25,6 +25,8 @@ pub(super) struct Flow {
     pub(super) sources: Vec<Vec<ValueId>>,
     /// For each value, the nodes that read it from memory.
     pub(super) readers: Vec<Vec<NodeId>>,
+    /// For each value, whether it is compared with an extremum of itself: computed twice, and rounded in two ways, it might not be equal to it.
+    compared: Vec<bool>,
 }
 
 impl Flow {
@@ -38,6 +40,7 @@ impl Flow {
             needed_by: vec![Vec::new(); graph.nodes().len()],
             sources: vec![Vec::new(); graph.nodes().len()],
             readers: vec![Vec::new(); graph.values().len()],
+            compared: vec![false; graph.values().len()],
         };
         flow.mark_live(graph);
         for n in graph.node_ids() {
@@ -77,7 +80,22 @@ impl Flow {
             }
             flow.sources[n.index()] = sources;
         }
+        for n in graph.node_ids().filter(|n| matches!(graph.node(*n).op, Op::Compare(_))) {
+            let sources = &flow.sources[n.index()];
+            for v in sources {
+                let Def::Node(m, _) = graph.value(*v).def else { continue };
+                if matches!(&graph.node(m).op, Op::Reduce(r) if matches!(r.kind, Monoid::Max | Monoid::Min)) {
+                    let of = flow.sources[m.index()].iter().filter(|v| sources.contains(v));
+                    of.for_each(|v| flow.compared[v.index()] = true);
+                }
+            }
+        }
         flow
+    }
+
+    /// Whether one of two groups reads what the other makes and what is compared with an extremum of itself.
+    pub(super) fn is_compared(&self, made: &[ValueId], read: &[ValueId]) -> bool {
+        made.iter().any(|v| self.compared[v.index()] && read.binary_search(v).is_ok())
     }
 
     /// The nodes that some output needs, and those that do something else.
@@ -116,6 +134,14 @@ impl Flow {
         nodes.sort();
         nodes
     }
+}
+
+/// What lies between two groups in the order of ranks.
+pub(super) struct Between {
+    /// What the later one needs.
+    pub(super) needed: Vec<usize>,
+    /// What needs the earlier one.
+    pub(super) needing: Vec<usize>,
 }
 
 /// Whether a node is one number, repeated.

@@ -2,7 +2,7 @@
 
 use super::traffic::touches;
 use super::{Form, Prediction, Setting, predict};
-use crate::machine::Machine;
+use crate::machine::{Machine, Spread};
 use crate::plan::{Action, Barrier, Bound, Plan, Slot, Step};
 use lawson_graph::{Bindings, Result};
 
@@ -65,6 +65,11 @@ impl History<'_> {
         bindings: &Bindings,
         threads: usize,
     ) -> Result<Vec<Option<Prediction>>> {
+        // How members of a device share a kernel is no part of its loops.
+        let form = match machine.spread {
+            Spread::Team => Form::Scheduled,
+            Spread::Grid => Form::Natural,
+        };
         let mut predictions = Vec::with_capacity(self.plan.steps.len());
         for (n, step) in self.plan.steps.iter().enumerate() {
             let Action::Launch { kernel } = step.action else {
@@ -77,7 +82,7 @@ impl History<'_> {
                 machine,
                 bindings,
                 threads,
-                form: Form::Scheduled,
+                form,
                 since: &since,
                 started: self.since(n, 0.0, launches).0,
                 waits: step.barrier == Barrier::Before,

@@ -2,7 +2,8 @@
 //!
 //! In: the outline of a kernel. Every loop that runs one iteration after another gets the work of its body; what does not
 //! depend on a loop is done outside it, and once for all points of a jammed loop, as the emitter does. Where no
-//! schedule has been chosen yet, a good one is assumed: full vectors, and operands of sums in registers.
+//! schedule has been chosen yet, a good one is assumed: full vectors, and operands of sums in registers. On a device all lanes share the
+//! work but for recurrences, whose steps one lane does alone, each after the one before.
 
 use super::Form;
 use super::operation::Operation;
@@ -10,7 +11,7 @@ use super::outline::{Item, Loop, interval, size};
 use crate::buffer::BufferId;
 use crate::expr::{Condition, Expr, ExprId, Load};
 use crate::index::Index;
-use crate::machine::Machine;
+use crate::machine::{Machine, Spread};
 use crate::tree::{AccId, AxisId, Kernel, Kind, Store};
 use lawson_graph::Bindings;
 
@@ -129,6 +130,8 @@ pub(super) struct Worker<'k> {
     around: Vec<Option<u128>>,
     flops: f64,
     shares: f64,
+    /// Slots of the longest recurrence, of one lane.
+    alone: f64,
 }
 
 /// Depends on everything.
@@ -159,6 +162,7 @@ impl<'k> Worker<'k> {
             around: vec![None; kernel.accs.len()],
             flops: 0.0,
             shares: 1.0,
+            alone: 0.0,
         }
     }
 
@@ -174,11 +178,17 @@ impl<'k> Worker<'k> {
         units[unit as usize] += own;
         let names = [Unit::Arithmetic, Unit::Loads, Unit::Stores, Unit::Chain];
         let most = (0..4).fold(0, |a, b| if units[b] > units[a] { b } else { a });
+        let mut unit = names[most];
         let mut slots = own + frame.inside + frame.wait * EXPOSED;
         if self.form == Form::Natural {
             slots /= self.machine.lanes as f64;
         }
-        Total { slots, flops: self.flops, unit: names[most], shares: self.shares }
+        // Nothing else is in flight in a lane that waits for its own results.
+        let alone = self.alone * self.machine.fma_in_flight as f64;
+        if self.machine.spread == Spread::Grid && alone > slots {
+            (slots, unit) = (alone, Unit::Chain);
+        }
+        Total { slots, flops: self.flops, unit, shares: self.shares }
     }
 
     fn open(&mut self, bit: u128, trips: f64) {
@@ -196,6 +206,11 @@ impl<'k> Worker<'k> {
         });
     }
 
+    /// The slots of loops inside the one that is being counted, so far.
+    fn inside(&self) -> f64 {
+        self.frames.last().map_or(0.0, |f| f.inside)
+    }
+
     fn items(&mut self, items: &[Item<'k>]) {
         for item in items {
             match item {
@@ -203,7 +218,11 @@ impl<'k> Worker<'k> {
                 Item::Accumulate { acc, items } => {
                     self.around[acc.0 as usize] = Some(self.entered);
                     let lanes_outside = self.vector.is_some();
+                    let before = self.inside();
                     self.items(items);
+                    if self.kernel.acc(*acc).merge.is_none() {
+                        self.alone = self.alone.max(self.inside() - before);
+                    }
                     if !lanes_outside
                         && has_vector(items)
                         && let Some(frame) = self.frames.last_mut()

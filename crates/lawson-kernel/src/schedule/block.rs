@@ -13,7 +13,7 @@
 //! same to the last bit. All loops keep their axes: what other directives say of `j` means it in all three.
 
 use super::walk::{
-    Refusal, axis_of_loops, change_exprs, change_loops, changed, fresh_buffer, fresh_names, replace_loops,
+    axis_of_loops, change_exprs, change_loops, changed, fresh_buffer, fresh_names, refused, replace_loops,
     shown, values_of, visit_loads,
 };
 use crate::buffer::{BufferId, Level};
@@ -83,17 +83,16 @@ pub(super) fn block(
     at: Option<&str>,
     level: Level,
 ) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let axis = axis_of_loops(kernel, name)?;
     let at = at.map(|at| axis_of_loops(kernel, at)).transpose()?;
     if factor < 1 {
-        return Err(refusal.because(format!("a block of {factor} steps is none")));
+        return Err(refused(format!("a block of {factor} steps is none")));
     }
     let mut found = Vec::new();
     let mut look = |scope: &mut Scope<'_>, nodes: &[Node]| {
         let of_axis = nodes.iter().filter(|n| loops_over(std::slice::from_ref(*n), axis) > 0);
         of_axis.into_iter().try_for_each(|node| {
-            let nest = survey(scope, node, axis, factor).map_err(|reason| refusal.because(reason))?;
+            let nest = survey(scope, node, axis, factor).map_err(refused)?;
             found.push(nest);
             Ok(())
         })
@@ -107,7 +106,7 @@ pub(super) fn block(
             if !matches!(f.kind, Kind::Parallel | Kind::Serial) {
                 let name = &scope.kernel().axis(f.axis).name;
                 let message = format!("the loop over `{name}` is {}; blocks are serial code", f.kind.name());
-                return Err(refusal.because(message));
+                return Err(refused(message));
             }
             let left = scope.enter(&f);
             let looked = look(scope, &f.body);
@@ -117,7 +116,7 @@ pub(super) fn block(
     }
     if found.len() != loops_over(&kernel.body, axis) {
         let place = at.map(|at| kernel.axis(at).name.clone()).unwrap_or_default();
-        return Err(refusal.because(format!("a loop over `{name}` stands outside of `{place}`")));
+        return Err(refused(format!("a loop over `{name}` stands outside of `{place}`")));
     }
     let [outer, inner] = fresh_names(kernel, name).map(|n| kernel.add_axis(n));
     kernel.axes[axis.0 as usize].derived = Some(Index::axis(outer) + Index::axis(inner));

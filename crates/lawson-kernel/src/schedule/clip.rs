@@ -8,7 +8,7 @@
 //! In: a loop whose body only steps accumulators. Out: tighter bounds, loads with fewer conditions.
 
 use super::walk::{
-    Refusal, axis_of_loops, change_loads, change_loops, replace_loops, visit_in_scope, without_conditions,
+    axis_of_loops, change_loads, change_loops, refused, replace_loops, visit_in_scope, without_conditions,
 };
 use crate::expr::{Condition, Expr, ExprId, Extremum, Load, Scalar};
 use crate::index::{Atom, Index};
@@ -33,11 +33,10 @@ struct Interval {
 
 /// `clip k`
 pub(super) fn clip(kernel: &mut Kernel, name: &str) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let axis = axis_of_loops(kernel, name)?;
     let mut dropped: Vec<Vec<Condition>> = Vec::new();
     replace_loops(kernel, axis, &mut |scope, f| {
-        let (f, conditions) = clip_loop(scope, f).map_err(|reason| refusal.because(reason))?;
+        let (f, conditions) = clip_loop(scope, f).map_err(refused)?;
         dropped.push(conditions);
         Ok(vec![Node::For(f)])
     })?;

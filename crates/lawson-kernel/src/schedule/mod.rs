@@ -35,8 +35,9 @@ pub(crate) use nest::possible;
 use crate::buffer::Level;
 use crate::tree::{Kernel, Kind};
 use lawson_graph::syntax::Name;
-use lawson_graph::{Error, Place, Result};
+use lawson_graph::{Code, Error, Place, Result};
 use std::fmt;
+use walk::loops_help;
 
 /// A list of directives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -184,12 +185,24 @@ impl Schedule {
         let mut changed = kernel.clone();
         for (i, directive) in self.0.iter().enumerate() {
             directive.apply(&mut changed).map_err(|e| {
+                let e = match e.code() {
+                    Code::ScheduleRefused => e.help(loops_help(&self.before(i, kernel))),
+                    _ => e,
+                };
                 e.at(Place::Directive { number: i + 1, text: directive.to_string() })
                     .at(Place::Kernel { kernel: kernel.name.clone(), path: "its schedule".into() })
             })?;
         }
         *kernel = changed;
         Ok(())
+    }
+
+    /// What a directive was applied to.
+    fn before(&self, directive: usize, kernel: &Kernel) -> Kernel {
+        let mut changed = kernel.clone();
+        // These have been applied once.
+        self.0.iter().take(directive).for_each(|d| drop(d.apply(&mut changed)));
+        changed
     }
 }
 

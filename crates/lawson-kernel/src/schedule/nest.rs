@@ -3,12 +3,13 @@
 //! A nest is taken apart into chains of loop heads, one a rung where ladders stand in it; each chain is permuted and the
 //! chains are put together again, sharing the heads that they still have in common.
 
-use super::walk::{Refusal, axis_of_loops, replace_loops, shown, values_of, visit_loads};
-use crate::BufferId;
+use super::walk::{axis_of_loops, has_loop, refused, replace_loops, shown, values_of, visit_loads};
+use crate::buffer::{BufferId, Role};
 use crate::range::Scope;
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
 use crate::verify::conflict;
 use lawson_graph::Result;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 /// Loops that stand directly within each other, outermost first, without their bodies, and the innermost body.
@@ -19,20 +20,17 @@ struct Chain {
 
 /// `reorder i j k`
 pub(super) fn reorder(kernel: &mut Kernel, names: &[String]) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let mut axes = Vec::with_capacity(names.len());
     for name in names {
         let axis = axis_of_loops(kernel, name)?;
         if axes.contains(&axis) {
-            return Err(refusal.because(format!("`{name}` is named twice")));
+            return Err(refused(format!("`{name}` is named twice")));
         }
         axes.push(axis);
     }
     let body = std::mem::take(&mut kernel.body);
-    let reads = reads_of(kernel, &body);
-    let body = reorder_in(&mut Scope::new(kernel), body, &axes, &reads);
-    let body = body.map_err(|message| refusal.because(message))?;
-    kernel.body = body;
+    let reads = if stores_scratch(kernel, &body, &axes) { reads_of(kernel, &body) } else { HashMap::new() };
+    kernel.body = reorder_in(&mut Scope::new(kernel), body, &axes, &reads).map_err(refused)?;
     Ok(())
 }
 
@@ -56,7 +54,7 @@ fn reorder_in(
                 }
                 out.extend(joined(chains));
             }
-            Node::For(mut f) => {
+            Node::For(mut f) if has_loop(&f.body, axes) => {
                 let body = std::mem::take(&mut f.body);
                 let left = scope.enter(&f);
                 f.body = reorder_in(scope, body, axes, reads)?;
@@ -66,10 +64,26 @@ fn reorder_in(
             Node::Accumulate { acc, body } => {
                 out.push(Node::Accumulate { acc, body: reorder_in(scope, body, axes, reads)? });
             }
-            Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => out.push(node),
+            Node::For(_) | Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => out.push(node),
         }
     }
     Ok(out)
+}
+
+/// Whether scratch is stored to in loops over these axes: what else reads it, and how often, matters then.
+fn stores_scratch(kernel: &Kernel, nodes: &[Node], axes: &[AxisId]) -> bool {
+    fn stores(kernel: &Kernel, nodes: &[Node]) -> bool {
+        nodes.iter().any(|node| match node {
+            Node::For(For { body, .. }) | Node::Accumulate { body, .. } => stores(kernel, body),
+            Node::Store(s) => matches!(kernel.buffer(s.buffer).role, Role::Scratch(_)),
+            Node::Step { .. } | Node::Prefetch { .. } => false,
+        })
+    }
+    nodes.iter().any(|node| match node {
+        Node::For(f) if axes.contains(&f.axis) => stores(kernel, &f.body),
+        Node::For(For { body, .. }) | Node::Accumulate { body, .. } => stores_scratch(kernel, body, axes),
+        Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => false,
+    })
 }
 
 /// How many loads of each buffer stand among the nodes.
@@ -95,7 +109,7 @@ fn reads_of(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
 
 /// Whether iterations of the named loops may come in any order: none writes what another one writes or reads. The
 /// steps of accumulators may, because merging commutes, but for those of recurrences. Scratch that is read nowhere else (`reads` counts all loads of
-/// the kernel) may be written by each iteration anew.
+/// the kernel, if scratch is stored to here) may be written by each iteration anew.
 fn independent(
     scope: &mut Scope<'_>,
     f: &For,
@@ -103,8 +117,8 @@ fn independent(
     reads: &HashMap<BufferId, usize>,
 ) -> std::result::Result<(), String> {
     let kernel = scope.kernel();
-    let inside = reads_of(kernel, &f.body);
-    let private = |b: BufferId| inside.get(&b) == reads.get(&b);
+    let inside = OnceCell::new();
+    let private = |b: BufferId| inside.get_or_init(|| reads_of(kernel, &f.body)).get(&b) == reads.get(&b);
     if axes.contains(&f.axis)
         && let Some(buffer) = conflict(scope, f, &private)
     {
@@ -259,10 +273,9 @@ fn joined(chains: Vec<Chain>) -> Vec<Node> {
 
 /// `parallel i`, `serial i`, `unroll i`, `jam i`, `vector i 16`
 pub(super) fn execute(kernel: &mut Kernel, name: &str, kind: Kind) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let axis = axis_of_loops(kernel, name)?;
     replace_loops(kernel, axis, &mut |scope, f| {
-        possible(scope, &f, kind).map_err(|message| refusal.because(message))?;
+        possible(scope, &f, kind).map_err(refused)?;
         Ok(vec![Node::For(For { kind, ..f })])
     })
 }

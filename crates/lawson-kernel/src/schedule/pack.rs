@@ -6,7 +6,7 @@
 
 use super::PackLayout;
 use super::walk::{
-    Refusal, axis_of_loops, buffer_named, change_loads, change_loops, fresh_buffer, fresh_names,
+    axis_of_loops, buffer_named, change_loads, change_loops, fresh_buffer, fresh_names, refused,
     replace_loops, shown, values_of, visit_in_scope, visit_loads,
 };
 use crate::buffer::{Buffer, BufferId, Layout, Level, Role};
@@ -46,16 +46,15 @@ pub(super) fn pack(
     layout: &PackLayout,
     level: Level,
 ) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let source = buffer_named(kernel, buffer)?;
     let axis = axis_of_loops(kernel, at)?;
     let mut sites = Vec::new();
     replace_loops(kernel, axis, &mut |scope, f| {
-        sites.push(survey(scope, &f, source).map_err(|reason| refusal.because(reason))?);
+        sites.push(survey(scope, &f, source).map_err(refused)?);
         Ok(vec![Node::For(f)])
     })?;
     if sites.iter().all(|s| s.is_none()) {
-        return Err(refusal.because(format!("nothing inside the loop over `{at}` reads `{buffer}`")));
+        return Err(refused(format!("nothing inside the loop over `{at}` reads `{buffer}`")));
     }
     // One scratch buffer serves all loops over the axis: they follow each other.
     let rank = kernel.buffer(source).dims.len();
@@ -64,7 +63,7 @@ pub(super) fn pack(
         sites.iter().flatten().map(of).max().unwrap_or(1)
     };
     let dims: Vec<Dim> = (0..rank).map(|d| extent(d).into()).collect();
-    let layout = scratch_layout(&dims, layout).map_err(|reason| refusal.because(reason))?;
+    let layout = scratch_layout(&dims, layout).map_err(refused)?;
     let dtype = kernel.buffer(source).dtype;
     let name = fresh_buffer(kernel, &format!("{buffer}.pack"));
     let scratch = kernel.add_buffer(Buffer { name, dtype, dims, layout, role: Role::Scratch(level) });
@@ -273,23 +272,21 @@ pub(super) fn stream(kernel: &mut Kernel, buffer: &str) -> Result<()> {
         }
         found
     }
-    let refusal = Refusal::new(kernel);
     let id = buffer_named(kernel, buffer)?;
     match walk(&mut kernel.body, id) {
         true => Ok(()),
-        false => Err(refusal.because(format!("nothing is stored in `{buffer}`"))),
+        false => Err(refused(format!("nothing is stored in `{buffer}`"))),
     }
 }
 
 /// `prefetch B at k ahead n`
 pub(super) fn prefetch(kernel: &mut Kernel, buffer: &str, at: &str, ahead: i64, level: Level) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let source = buffer_named(kernel, buffer)?;
     let axis = axis_of_loops(kernel, at)?;
     let mut found = false;
     replace_loops(kernel, axis, &mut |scope, mut f| {
         let Some(distance) = ahead.checked_mul(f.step) else {
-            return Err(refusal.because(format!("{ahead} iterations are too far ahead")));
+            return Err(refused(format!("{ahead} iterations are too far ahead")));
         };
         let later = Index::axis(axis) + distance;
         let nodes = first_reads(scope, &f, source).into_iter().map(|index| {
@@ -303,7 +300,7 @@ pub(super) fn prefetch(kernel: &mut Kernel, buffer: &str, at: &str, ahead: i64, 
     })?;
     match found {
         true => Ok(()),
-        false => Err(refusal.because(format!("nothing inside the loop over `{at}` reads `{buffer}`"))),
+        false => Err(refused(format!("nothing inside the loop over `{at}` reads `{buffer}`"))),
     }
 }
 

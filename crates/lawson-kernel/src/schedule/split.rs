@@ -4,7 +4,7 @@
 //! trees of ids, and an axis may be the variable of several loops.
 
 use super::Tail;
-use super::walk::{Refusal, axis_of_loops, fresh_names, replace_loops, shown};
+use super::walk::{axis_of_loops, fresh_names, refused, replace_loops, shown};
 use crate::index::Index;
 use crate::range::Scope;
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
@@ -32,25 +32,22 @@ struct Rung {
 
 /// `split i factor tail`
 pub(super) fn split(kernel: &mut Kernel, name: &str, factor: i64, tail: &Tail) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let axis = axis_of_loops(kernel, name)?;
     if factor < 1 {
-        return Err(refusal.because(format!("a tile of {factor} iterations is none")));
+        return Err(refused(format!("a tile of {factor} iterations is none")));
     }
     if let Tail::Ladder(rungs) | Tail::LadderClip(rungs) = tail {
         let descends = [&[factor], rungs.as_slice()].concat().windows(2).all(|w| w[0] > w[1]);
         if !descends || rungs.last().is_some_and(|r| *r < 1) {
             let message = "the rungs of a ladder are smaller than the tile, each smaller than the one before";
-            return Err(refusal.because(message));
+            return Err(refused(message));
         }
     }
     let names: [String; 2] = fresh_names(kernel, name);
     let [outer, inner] = names.map(|n| kernel.add_axis(n));
     kernel.axes[axis.0 as usize].derived = Some(Index::axis(outer) + Index::axis(inner));
     let axes = Axes { outer, inner };
-    replace_loops(kernel, axis, &mut |scope, f| {
-        split_loop(scope, f, axes, factor, tail).map_err(|message| refusal.because(message))
-    })
+    replace_loops(kernel, axis, &mut |scope, f| split_loop(scope, f, axes, factor, tail).map_err(refused))
 }
 
 /// What replaces one loop; `Err` says why it cannot be split so.
@@ -225,14 +222,13 @@ fn gcd(a: i64, b: i64) -> i64 {
 
 /// `peel i first=a last=b`
 pub(super) fn peel(kernel: &mut Kernel, name: &str, first: i64, last: i64) -> Result<()> {
-    let refusal = Refusal::new(kernel);
     let axis = axis_of_loops(kernel, name)?;
     if first < 0 || last < 0 || first + last == 0 {
-        return Err(refusal.because("peel at least one iteration, at the beginning or at the end"));
+        return Err(refused("peel at least one iteration, at the beginning or at the end"));
     }
     replace_loops(kernel, axis, &mut |scope, f| {
         let parts = peel_loop(scope, &f, first, last);
-        parts.ok_or_else(|| refusal.because("so many iterations are more than an index can count"))
+        parts.ok_or_else(|| refused("so many iterations are more than an index can count"))
     })
 }
 

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// The axis of that name, which loops must run over.
 pub(super) fn axis_of_loops(kernel: &Kernel, name: &str) -> Result<AxisId> {
     let known = kernel.axes.iter().position(|a| a.name == name);
-    let axis = known.map(|i| AxisId(i as u32)).filter(|a| loop_axes(kernel).contains(a));
+    let axis = known.map(|i| AxisId(i as u32)).filter(|a| has_loop(&kernel.body, &[*a]));
     axis.ok_or_else(|| {
         let error = Error::new(Code::ScheduleTarget, format!("there is no loop over `{name}`"));
         match known.and_then(|i| kernel.axes[i].derived.as_ref()) {
@@ -50,7 +50,7 @@ fn loop_axes(kernel: &Kernel) -> Vec<AxisId> {
 }
 
 /// What to say of the loops that there are.
-fn loops_help(kernel: &Kernel) -> String {
+pub(super) fn loops_help(kernel: &Kernel) -> String {
     let names: Vec<String> =
         loop_axes(kernel).iter().map(|a| format!("`{}`", kernel.axis(*a).name)).collect();
     match names.is_empty() {
@@ -59,17 +59,18 @@ fn loops_help(kernel: &Kernel) -> String {
     }
 }
 
-/// Makes the error that a directive is refused, with the loops that there are now.
-pub(super) struct Refusal(String);
+/// The error that a directive is refused. Which loops there are is added where it is shown: finding them takes longer than most directives.
+pub(super) fn refused(reason: impl Into<String>) -> Error {
+    Error::new(Code::ScheduleRefused, reason)
+}
 
-impl Refusal {
-    pub(super) fn new(kernel: &Kernel) -> Refusal {
-        Refusal(loops_help(kernel))
-    }
-
-    pub(super) fn because(&self, reason: impl Into<String>) -> Error {
-        Error::new(Code::ScheduleRefused, reason).help(self.0.clone())
-    }
+/// Whether a loop over one of these axes stands among the nodes.
+pub(super) fn has_loop(nodes: &[Node], axes: &[AxisId]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::For(f) => axes.contains(&f.axis) || has_loop(&f.body, axes),
+        Node::Accumulate { body, .. } => has_loop(body, axes),
+        Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => false,
+    })
 }
 
 /// An index as text.
@@ -113,7 +114,7 @@ pub(super) fn replace_loops(
         for node in nodes {
             match node {
                 Node::For(f) if f.axis == axis => out.extend(replace(scope, f)?),
-                Node::For(mut f) => {
+                Node::For(mut f) if has_loop(&f.body, &[axis]) => {
                     let body = std::mem::take(&mut f.body);
                     let left = scope.enter(&f);
                     f.body = walk(scope, body, axis, replace)?;
@@ -123,7 +124,7 @@ pub(super) fn replace_loops(
                 Node::Accumulate { acc, body } => {
                     out.push(Node::Accumulate { acc, body: walk(scope, body, axis, replace)? });
                 }
-                Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => out.push(node),
+                Node::For(_) | Node::Step { .. } | Node::Store(_) | Node::Prefetch { .. } => out.push(node),
             }
         }
         Ok(out)
@@ -177,17 +178,11 @@ pub(super) fn values_of(node: &Node) -> &[ExprId] {
 
 /// Calls `visit` with every load in these values, each once.
 pub(super) fn visit_loads(kernel: &Kernel, values: &[ExprId], visit: &mut impl FnMut(&Load)) {
-    let mut seen = std::collections::HashSet::new();
-    let mut open: Vec<ExprId> = values.to_vec();
-    while let Some(id) = open.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        if let Expr::Load(load) = kernel.expr(id) {
+    kernel.visit_below(values, &mut |_, expr| {
+        if let Expr::Load(load) = expr {
             visit(load);
         }
-        kernel.expr(id).visit_operands(&mut |o| open.push(o));
-    }
+    });
 }
 
 /// Puts other loads in the place of those for which `change` gives one, in all values of a body.

@@ -19,7 +19,7 @@ use crate::index::{Atom, Index};
 use crate::range::{Scope, Side};
 use crate::tree::{AxisId, For, Kernel, Node};
 use lawson_graph::Dim;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// An access of a buffer inside the loop.
 struct Access {
@@ -27,7 +27,7 @@ struct Access {
     writes: bool,
     /// For each dimension, and each index put together from several, where it is a line.
     lines: Vec<(Source, Line)>,
-    /// For each dimension: what the index never goes below and never above in any iteration.
+    /// For each dimension: what the index never goes below and never above in any iteration, if that was looked for.
     ends: Vec<Ends>,
     /// The same for any iteration of the loops around, too: what cancels out between two accesses in one of their iterations may be
     /// what tells them apart.
@@ -62,13 +62,29 @@ pub(crate) fn conflict(
     f: &For,
     private: &dyn Fn(BufferId) -> bool,
 ) -> Option<BufferId> {
-    let kernel = scope.kernel();
     if is_single(scope, f) {
         return None;
     }
+    // Most are told apart by lines; where indices end takes longer to find out.
+    let lines = accesses(scope, f, private, Seek::Lines);
+    let met = |a: &Access| lines.iter().any(|b| b.buffer == a.buffer && !apart(a, b, f.step));
+    if !lines.iter().any(|a| a.writes && met(a)) {
+        return None;
+    }
+    let all = accesses(scope, f, private, Seek::Ends);
+    all.iter().filter(|a| a.writes).find_map(|a| {
+        let meets = |b: &&Access| {
+            b.buffer == a.buffer && !apart(a, b, f.step) && !below(scope, a, b) && !below(scope, b, a)
+        };
+        all.iter().find(meets).map(|_| a.buffer)
+    })
+}
+
+/// The accesses inside a loop that may come into conflict.
+fn accesses(scope: &mut Scope<'_>, f: &For, private: &dyn Fn(BufferId) -> bool, seek: Seek) -> Vec<Access> {
+    let kernel = scope.kernel();
     let left = scope.enter(f);
-    let depth = scope.depth() - 1;
-    let mut gather = Gather { axis: f.axis, depth, inside: Vec::new(), accesses: Vec::new() };
+    let mut gather = Gather::new(f.axis, scope.depth() - 1, seek);
     gather.nodes(scope, &f.body);
     scope.leave(left);
     let mut all = gather.accesses;
@@ -78,12 +94,7 @@ pub(crate) fn conflict(
     });
     let scratch = |b: BufferId| matches!(kernel.buffer(b).role, Role::Scratch(_));
     all.retain(|a| !(scratch(a.buffer) && private(a.buffer) && written_first[&a.buffer]));
-    all.iter().filter(|a| a.writes).find_map(|a| {
-        let meets = |b: &&Access| {
-            b.buffer == a.buffer && !apart(a, b, f.step) && !below(scope, a, b) && !below(scope, b, a)
-        };
-        all.iter().find(meets).map(|_| a.buffer)
-    })
+    all
 }
 
 /// Whether a kernel stores every element of a buffer at most once, as far as that can be shown.
@@ -96,7 +107,7 @@ fn once(scope: &mut Scope<'_>, nodes: &[Node], buffer: BufferId) -> bool {
     let depth = scope.depth();
     let mut before: Vec<Access> = Vec::new();
     for node in nodes {
-        let mut gather = Gather { axis: AxisId(u32::MAX), depth, inside: Vec::new(), accesses: Vec::new() };
+        let mut gather = Gather::new(AxisId(u32::MAX), depth, Seek::Ends);
         gather.nodes(scope, std::slice::from_ref(node));
         let mine: Vec<Access> =
             gather.accesses.into_iter().filter(|a| a.writes && a.buffer == buffer).collect();
@@ -109,7 +120,7 @@ fn once(scope: &mut Scope<'_>, nodes: &[Node], buffer: BufferId) -> bool {
         let inside = match node {
             Node::For(f) if stores => {
                 let left = scope.enter(f);
-                let mut gather = Gather { axis: f.axis, depth, inside: Vec::new(), accesses: Vec::new() };
+                let mut gather = Gather::new(f.axis, depth, Seek::Lines);
                 gather.nodes(scope, &f.body);
                 let all: Vec<Access> =
                     gather.accesses.into_iter().filter(|a| a.writes && a.buffer == buffer).collect();
@@ -158,11 +169,25 @@ struct Gather {
     axis: AxisId,
     /// How many loops stand around the one over the axis.
     depth: usize,
+    seek: Seek,
     inside: Vec<AxisId>,
     accesses: Vec<Access>,
 }
 
+/// What is found out about an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seek {
+    /// Where its indices are lines.
+    Lines,
+    /// That, and where they end.
+    Ends,
+}
+
 impl Gather {
+    fn new(axis: AxisId, depth: usize, seek: Seek) -> Gather {
+        Gather { axis, depth, seek, inside: Vec::new(), accesses: Vec::new() }
+    }
+
     fn nodes(&mut self, scope: &mut Scope<'_>, nodes: &[Node]) {
         let kernel = scope.kernel();
         for node in nodes {
@@ -190,17 +215,11 @@ impl Gather {
     }
 
     fn loads(&mut self, scope: &Scope<'_>, values: &[ExprId]) {
-        let kernel = scope.kernel();
-        let mut seen = HashSet::new();
-        let mut open = values.to_vec();
-        while let Some(id) = open.pop() {
-            if seen.insert(id) {
-                if let Expr::Load(load) = kernel.expr(id) {
-                    self.access(scope, load.buffer, &load.index, false);
-                }
-                kernel.expr(id).visit_operands(&mut |o| open.push(o));
+        scope.kernel().visit_below(values, &mut |_, expr| {
+            if let Expr::Load(load) = expr {
+                self.access(scope, load.buffer, &load.index, false);
             }
-        }
+        });
     }
 
     fn access(&mut self, scope: &Scope<'_>, buffer: BufferId, index: &[Index], writes: bool) {
@@ -215,8 +234,11 @@ impl Gather {
             let end = |i: &Index, side| scope.extremes(i, depth, side);
             index.iter().map(|i| [end(i, Side::Low), end(i, Side::High)]).collect()
         };
-        let anywhere = if self.depth > 0 { ends(0) } else { Vec::new() };
-        self.accesses.push(Access { buffer, writes, lines, ends: ends(self.depth), anywhere });
+        let (ends, anywhere) = match self.seek {
+            Seek::Lines => (Vec::new(), Vec::new()),
+            Seek::Ends => (ends(self.depth), if self.depth > 0 { ends(0) } else { Vec::new() }),
+        };
+        self.accesses.push(Access { buffer, writes, lines, ends, anywhere });
     }
 
     /// An index as a line along the axis, if it is one.

@@ -28,7 +28,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<()> {
         proven: Vec::new(),
     };
     for (i, acc) in kernel.accs.iter().enumerate() {
-        place.path.push(format!("accumulator {}", acc.name));
+        place.path.push(Stop::Accumulator(AccId(i as u32)));
         place.values(acc.merged(), Position::Merge(AccId(i as u32)))?;
         place.path.pop();
     }
@@ -46,10 +46,18 @@ enum Position {
     Merge(AccId),
 }
 
+/// A part of the path to a place.
+#[derive(Clone, Copy)]
+enum Stop<'k> {
+    Node(&'k Node),
+    /// The merge of an accumulator.
+    Accumulator(AccId),
+}
+
 struct Place<'k> {
     kernel: &'k Kernel,
     scope: Scope<'k>,
-    path: Vec<String>,
+    path: Vec<Stop<'k>>,
     /// Axes and kinds of the loops around, outermost first.
     loops: Vec<(AxisId, Kind)>,
     /// The accumulators whose `accumulate` stands around.
@@ -64,7 +72,8 @@ struct Place<'k> {
 
 impl<'k> Place<'k> {
     fn error(&self, code: Code, message: impl Into<String>) -> Error {
-        error(self.kernel, code, self.path.join(" > "), message)
+        let path: Vec<String> = self.path.iter().map(|stop| self.describe(*stop)).collect();
+        error(self.kernel, code, path.join(" > "), message)
     }
 
     fn shown(&self, index: &Index) -> String {
@@ -74,7 +83,7 @@ impl<'k> Place<'k> {
     fn nodes(&mut self, nodes: &'k [Node]) -> Result<()> {
         let finished = self.finished.len();
         for node in nodes {
-            self.path.push(self.describe(node));
+            self.path.push(Stop::Node(node));
             match node {
                 Node::For(f) => self.loop_over(f, nodes.len())?,
                 Node::Accumulate { acc, body } => {
@@ -121,7 +130,11 @@ impl<'k> Place<'k> {
         Ok(())
     }
 
-    fn describe(&self, node: &Node) -> String {
+    fn describe(&self, stop: Stop<'_>) -> String {
+        let node = match stop {
+            Stop::Node(node) => node,
+            Stop::Accumulator(acc) => return format!("accumulator {}", self.kernel.acc(acc).name),
+        };
         let element = |buffer: BufferId, index: &[Index]| {
             let index: Vec<String> = index.iter().map(|i| self.shown(i)).collect();
             format!("{}[{}]", self.kernel.buffer(buffer).name, index.join(", "))

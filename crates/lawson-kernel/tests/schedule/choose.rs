@@ -186,3 +186,29 @@ fn absurdly_long_sums_are_counted_without_overflow() {
          } }";
     chosen(&Kernel::parse(text).unwrap(), Vec::new());
 }
+
+#[test]
+fn sums_are_split_where_an_operand_jumps() {
+    // Heads of 8 side by side, read as rows of 24.
+    let text = "lawson-kernel 1
+        kernel @heads {
+          in x: f32[3, 40, 8]
+          in w: f32[24, 64]
+          out y: f32[40, 64]
+          axes i, j, r
+          acc v: f32 = 0.0 identity 0.0 merge add
+          for i in 0 to 40 {
+            for j in 0 to 64 {
+              accumulate v { for r in 0 to 24 { step v = fma(x[r / 8, i, r % 8], w[r, j], state(v)) } }
+              y[i, j] = v
+            }
+          }
+        }";
+    let plain = Kernel::parse(text).unwrap();
+    let (kernel, schedule) = chosen(&plain, vec![WEIGHTS]);
+    assert!(schedule.contains("split r 8 exact\n"), "{schedule}");
+    assert_eq!(bits(&chosen(&plain, Vec::new()).0, &[]), bits(&plain, &[]), "{kernel}");
+    // Not where a part is left over, or where parts differ.
+    let (_, schedule) = chosen(&Kernel::parse(&text.replace("0 to 24", "0 to 20")).unwrap(), Vec::new());
+    assert!(!schedule.contains("split r "), "{schedule}");
+}

@@ -1,6 +1,6 @@
 //! Which values are read four at a time, and which are mentioned by themselves: only those need a line of their own.
 
-use crate::opcode::{Four, Listing, Op, OpCode, Test, ValueId};
+use crate::opcode::{Four, Halves, Listing, Op, OpCode, Test, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fours of values that are read as one.
@@ -41,6 +41,7 @@ pub(super) fn used(listing: &Listing, loaded: &BTreeMap<ValueId, [ValueId; 4]>) 
             }
             OpCode::StoreQuad { values, .. } => four(&mut used, values),
             OpCode::SetQuad { to, .. } => four(&mut used, to),
+            OpCode::SetHalves { to: Halves::Values(values), .. } => used.extend(values),
             OpCode::StepQuad { by, of, .. } => {
                 used.insert(*by);
                 four(&mut used, of);

@@ -3,15 +3,16 @@
 //! A window has as many bytes as [`Capabilities::window`](crate::Capabilities::window) says, so that no element lies in two. Each buffer that has several gets a function that reads a cell (a
 //! word, a number of 64 bits, four numbers) and, where it is written, one that writes it.
 
-use super::{Dialect, spelled};
+use super::Dialect;
 use crate::opcode::{Access, Element};
 
 impl Element {
     /// How many bytes one entry of the array has that a buffer is declared as.
     fn cell_bytes(self) -> u64 {
         match self {
-            Element::Word(_) | Element::Byte | Element::Narrow(_) => 4,
-            Element::Wide(_) => 8,
+            Element::Word(_) | Element::Byte | Element::Narrow(_) | Element::ByteQuad => 4,
+            Element::NarrowQuad(narrow) => u64::from(narrow.bits()) / 2,
+            Element::Wide(_) | Element::Halves => 8,
             Element::Quad(_) => 16,
         }
     }
@@ -26,11 +27,7 @@ impl Dialect<'_> {
     /// Functions that find the cell of an index in the windows of a buffer.
     pub(super) fn window_functions(&mut self, name: &str, windows: u32, element: Element, access: Access) {
         let shared = element.bits().is_some();
-        let cell = match element {
-            Element::Quad(ty) => format!("vec4<{}>", spelled(ty)),
-            Element::Byte | Element::Narrow(_) => "u32".to_string(),
-            Element::Word(ty) | Element::Wide(ty) => spelled(ty).to_string(),
-        };
+        let cell = element.cell();
         let read = |place: String| match (shared, access) {
             (true, Access::Write) => format!("return atomicLoad(&{place});"),
             _ => format!("return {place};"),

@@ -1,7 +1,7 @@
 //! The CPU target, for those who look inside: what [`crate::Target::Cpu`] makes of kernels, and memory that suits its runs.
 //!
 //! [`plan`] gives what a graph is compiled to, also on machines that could not run it as machine code; [`emit`] turns each kernel of a
-//! plan into machine code; [`machine`] describes this processor. `planned.rs` beside this folder compiles and runs whole programs.
+//! plan into machine code; [`machine`] describes this processor. `planned/` beside this folder compiles and runs whole programs.
 
 pub use lawson_cpu::host::{machine, missing_feature};
 pub use lawson_cpu::memory::{Memory, available as available_memory};

@@ -1,6 +1,6 @@
 //! Operators that are compiled apart: which kernels there are, what the plan says, and that results are the same.
 
-use super::{graph, there};
+use super::{assert_right, graph, inputs, there};
 use lawson::graph::interp;
 use lawson::kernel::{Action, Refused};
 use lawson::{CompileOptions, Fusion, Passes, Program, Tensor};
@@ -87,4 +87,29 @@ fn bodies_of_loops_have_their_primitives_apart() {
     let ((apart, a), (fused, b)) = (run(Fusion::Separate), run(Fusion::Predicted));
     assert!(apart > fused, "{apart} and {fused}");
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-6), "{a:?} {b:?}");
+}
+
+#[test]
+fn what_is_compared_with_its_own_extremum_is_computed_once() {
+    if !there() {
+        return;
+    }
+    // Two functions that are computed in two ways, one by parts and one as a whole, or with more bits than are stored.
+    for (function, dtype) in [("silu", "f32"), ("sinh", "f16"), ("sigmoid", "f32")] {
+        let text = format!(
+            "graph @largest(%x: {dtype}[4, 5, 6]) -> (i: i64[4, 6], y: {dtype}[4, 5, 6]) {{
+               %y = {function} %x
+               %i = argmax %y {{axis = 1}}
+               return %i, %y
+             }}"
+        );
+        let program = compile(&text, Fusion::Predicted);
+        let refused = &program.plan().unwrap().refused;
+        assert!(refused.iter().any(|r| r.why == Refused::Compared), "{function}: {refused:?}");
+        for seed in 0..20 {
+            let given = inputs(&text, &[], seed);
+            let tensors: Vec<Tensor> = given.iter().cloned().map(Tensor::from).collect();
+            assert_right(&text, &given, &program.session().run(&tensors).unwrap());
+        }
+    }
 }

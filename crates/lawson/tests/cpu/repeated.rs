@@ -1,57 +1,11 @@
 //! Programs that are run in a loop: the same bits as one run after another, whether all runs are one kernel or not.
 
-use super::{compile_on, inputs, tensors, there};
-use lawson::{Code, DType, Team, Tensor, TensorView, TensorViewMut};
+#[path = "../loops/mod.rs"]
+mod loops;
 
-/// All outputs are state; one input is not.
-const SPRING: &str =
-    "graph @spring(%x: f32[N], %v: f32[N], %k: f32[N]) -> (x: f32[N] in %x, v: f32[N] in %v) {
-  %c: f32[] = constant 0.01
-  %h = broadcast %c {shape = [N], axes = []}
-  %s = sin %x
-  %f = mul %k, %s
-  %df = mul %f, %h
-  %w = sub %v, %df
-  %dw = mul %w, %h
-  %y = add %x, %dw
-  return %y, %w }";
-
-/// State of two dtypes, an output that is none, and a number that is no array.
-const COUNTED: &str = "graph @count(%x: f32[R, N], %n: i32[R, N], %d: f32[])
-  -> (big: bool[R, N], x: f32[R, N] in %x, n: i32[R, N] in %n) where R >= 1, N >= 1 {
-  %b = broadcast %d {shape = [R, N], axes = []}
-  %y = mul %x, %b
-  %big = gt %y, %b
-  %one: i32[] = constant 1
-  %ones = broadcast %one {shape = [R, N], axes = []}
-  %more = add %n, %ones
-  %m = select %big, %more, %n
-  return %big, %y, %m }";
-
-/// An element of the next state needs another one of this state.
-const TURNED: &str = "graph @turn(%x: f32[N], %k: f32[N]) -> (x: f32[N] in %x) where N >= 1 {
-  %r = slice %x {start = [N - 1], size = [N], step = [-1]}
-  %y = mul %r, %k
-  return %y }";
-
-/// In registers these are wider than in memory.
-const NARROW: &str = "graph @narrow(%x: DTYPE[N], %k: DTYPE[N]) -> (x: DTYPE[N] in %x) {
-  %y = mul %x, %k
-  %z = add %y, %k
-  return %z }";
-
-/// What one run after another gives.
-fn one_by_one(text: &str, team: &Team, given: &[Tensor], fed: &[(usize, usize)], times: u64) -> Vec<Tensor> {
-    let mut session = compile_on(text, team).unwrap().session();
-    let (mut given, mut results) = (given.to_vec(), Vec::new());
-    for _ in 0..times {
-        results = session.run(&given).unwrap();
-        for (output, input) in fed {
-            given[*input] = results[*output].clone();
-        }
-    }
-    results
-}
+use super::{compile_on, graph, inputs, tensors, there};
+use lawson::{Code, CompileOptions, DType, Program, Target, Team, TensorView, TensorViewMut};
+use loops::{COUNTED, ROUNDED, SPRING, TURNED, one_by_one, ways};
 
 fn check(text: &str, sizes: &[(&str, i64)], fed: &[(usize, usize)]) {
     if !there() {
@@ -60,10 +14,11 @@ fn check(text: &str, sizes: &[(&str, i64)], fed: &[(usize, usize)]) {
     let given = tensors(&inputs(text, sizes, 7));
     for threads in 1..=2 {
         let team = Team::new(threads).unwrap();
-        let mut session = compile_on(text, &team).unwrap().session();
+        let program = compile_on(text, &team).unwrap();
+        let mut session = program.session();
         // Also the same number again, and numbers that go up and down.
         for times in [1, 2, 3, 100, 100, 7, 2] {
-            let expected = one_by_one(text, &team, &given, fed, times);
+            let expected = one_by_one(&program, &given, fed, times);
             let found = session.run_loop(&given, times).unwrap();
             assert!(found == expected, "{times} times, {threads} threads, {sizes:?}\n{text}");
         }
@@ -93,8 +48,41 @@ fn loops_whose_elements_need_each_other() {
 #[test]
 fn loops_of_narrow_floats_round_after_every_run() {
     for dtype in ["f16", "bf16", "f64"] {
-        check(&NARROW.replace("DTYPE", dtype), &[("N", 301)], &[(0, 0)]);
+        check(&ROUNDED.replace("DTYPE", dtype), &[("N", 301)], &[(0, 0)]);
     }
+}
+
+#[test]
+fn loops_of_integers_wrap_after_every_run() {
+    for dtype in ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"] {
+        check(&ROUNDED.replace("DTYPE", dtype), &[("N", 301)], &[(0, 0)]);
+    }
+}
+
+/// How many steps the plan has that does 100 runs at once on so many elements, if there is one.
+fn at_once(program: &Program, text: &str, sizes: &[(&str, i64)]) -> Option<usize> {
+    let mut session = program.session();
+    assert!(session.whole_loop(100).is_none(), "before there was a loop");
+    session.run_loop(&tensors(&inputs(text, sizes, 1)), 100).unwrap();
+    assert!(session.whole_loop(99).is_none(), "a loop of another length");
+    let whole = session.whole_loop(100)?;
+    assert_eq!(whole.runs, 1);
+    Some(whole.plan.steps.len())
+}
+
+#[test]
+fn what_a_loop_became_is_told() {
+    if !there() {
+        return;
+    }
+    let team = Team::new(1).unwrap();
+    let steps = |text: &str, sizes: &[(&str, i64)]| at_once(&compile_on(text, &team).unwrap(), text, sizes);
+    assert_eq!(steps(SPRING, &[("N", 5000)]), Some(1));
+    // A run for itself gives the outputs that are no state.
+    assert_eq!(steps(COUNTED, &[("R", 5), ("N", 1000)]), Some(2));
+    assert_eq!(steps(TURNED, &[("N", 5000)]), None);
+    assert_eq!(steps(&ROUNDED.replace("DTYPE", "u8"), &[("N", 5000)]), Some(1));
+    assert_eq!(steps(&ROUNDED.replace("DTYPE", "bf16"), &[("N", 5000)]), None);
 }
 
 #[test]
@@ -103,10 +91,11 @@ fn sizes_may_change_between_loops() {
         return;
     }
     let team = Team::new(2).unwrap();
-    let mut session = compile_on(SPRING, &team).unwrap().session();
-    for n in [64, 65, 64, 1] {
+    let program = compile_on(SPRING, &team).unwrap();
+    let mut session = program.session();
+    for n in [64, 65, 0, 64, 1] {
         let given = tensors(&inputs(SPRING, &[("N", n)], 3));
-        let expected = one_by_one(SPRING, &team, &given, &[(0, 0), (1, 1)], 9);
+        let expected = one_by_one(&program, &given, &[(0, 0), (1, 1)], 9);
         assert!(session.run_loop(&given, 9).unwrap() == expected, "{n}");
     }
 }
@@ -144,4 +133,44 @@ fn loops_in_the_callers_memory_leave_the_inputs_alone() {
             }
         }
     }
+}
+
+#[test]
+fn passes_do_not_decide_whether_a_loop_is_one_kernel() {
+    if !there() {
+        return;
+    }
+    let sizes = [("N", 5000)];
+    for (passes, fusion, whole) in ways() {
+        let told = format!("{passes:?}, {fusion:?}");
+        let options = CompileOptions {
+            target: Target::Cpu,
+            team: Some(Team::new(1).unwrap()),
+            passes,
+            fusion,
+            ..CompileOptions::default()
+        };
+        let program = Program::compile(graph(SPRING), &options).unwrap();
+        let given = tensors(&inputs(SPRING, &sizes, 1));
+        let expected = one_by_one(&program, &given, &[(0, 0), (1, 1)], 30);
+        assert!(program.session().run_loop(&given, 30).unwrap() == expected, "{told}");
+        assert_eq!(at_once(&program, SPRING, &sizes), whole.then_some(1), "{told}");
+    }
+}
+
+#[cfg(feature = "wgpu")]
+#[test]
+fn runs_that_are_asked_for_one_by_one_stay_runs() {
+    use lawson::wgpu::Pace;
+    if !there() {
+        return;
+    }
+    let program = compile_on(SPRING, &Team::new(1).unwrap()).unwrap();
+    let given = tensors(&inputs(SPRING, &[("N", 5000)], 1));
+    let mut session = program.session();
+    let whole = session.run_loop(&given, 100).unwrap();
+    assert!(session.whole_loop(100).is_some());
+    session.set_pace(Pace::Apart);
+    assert!(session.run_loop(&given, 100).unwrap() == whole);
+    assert!(session.whole_loop(100).is_none());
 }

@@ -7,6 +7,7 @@ mod eager;
 mod pace;
 mod places;
 mod random;
+mod repeated;
 mod runs;
 mod windows;
 

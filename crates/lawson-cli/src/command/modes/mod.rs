@@ -155,9 +155,9 @@ impl Ready {
         for _ in 0..self.batch {
             self.runner.run(&subject.x, subject.iterations)?;
         }
-        let iterations = subject.iterations as f64 * self.batch as f64;
-        self.samples.push(start.elapsed().as_secs_f64() / iterations);
-        self.counted = Some(self.runner.counted(before, iterations));
+        let seconds = start.elapsed().as_secs_f64();
+        self.samples.push(seconds / (subject.iterations as f64 * self.batch as f64));
+        self.counted = Some(self.runner.counted(before, subject.iterations, self.batch)?);
         Ok(())
     }
 }
@@ -229,7 +229,7 @@ impl Bench {
                 error: one.error,
                 launches: counts.launches,
                 submissions: counts.submissions,
-                bytes: one.runner.bytes,
+                bytes: counts.bytes,
                 transferred: counts.transferred,
                 samples: one.samples,
             });

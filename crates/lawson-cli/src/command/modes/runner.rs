@@ -17,10 +17,17 @@ use std::collections::HashMap;
 pub struct Runner {
     pub mode: Mode,
     way: Way,
-    /// Kernels that an iteration starts, and bytes that they read and write at least.
-    launches: u64,
-    pub bytes: f64,
+    /// What an iteration that is a run of its own costs.
+    each: Cost,
+    machine: Machine,
     device: Option<Device>,
+}
+
+/// Kernels that are started, and bytes that they read and write at least.
+#[derive(Clone, Copy)]
+struct Cost {
+    launches: f64,
+    bytes: f64,
 }
 
 /// What a mode does when it is called.
@@ -47,9 +54,10 @@ struct Compiling {
 #[derive(Default)]
 pub struct Shared(HashMap<(String, bool), Program>);
 
-/// What a device was given to do, an iteration.
+/// What was done, an iteration.
 pub struct Counted {
     pub launches: f64,
+    pub bytes: f64,
     pub submissions: Option<f64>,
     pub transferred: Option<f64>,
 }
@@ -83,7 +91,7 @@ impl Runner {
         }
         let program = shared.program(&place.name, subject, &options)?;
         let plan = program.plan().ok_or_else(|| Error::internal("a target without a plan"))?;
-        let (launches, bytes) = cost(plan, machine)?;
+        let each = Cost::of(plan, &Bindings::new(), machine)?;
         // A device that keeps pipelines would find those of the program above.
         let forgetting = place.devices.as_ref().map(|d| d.forgetting.clone());
         let compiling = || {
@@ -103,7 +111,7 @@ impl Runner {
             Way::CompiledEach(_) | Way::LoopCompiledEach(_) => forgetting,
             _ => keeping,
         };
-        Ok(Runner { mode, way, launches, bytes, device })
+        Ok(Runner { mode, way, each, machine: machine.clone(), device })
     }
 
     fn immediate(
@@ -119,17 +127,18 @@ impl Runner {
             let weights = weights.iter().map(|w| eager.hold(w)).collect::<Result<Vec<_>>>()?;
             operators.push((op.clone(), weights));
         }
-        let (mut launches, mut bytes) = (0, 0.0);
+        let mut each = Cost { launches: 0.0, bytes: 0.0 };
         let mut value = eager.hold(&subject.x)?;
         for (op, weights) in &operators {
             let operands: Vec<_> = std::iter::once(&value).chain(weights).collect();
             let program = eager.program(op, &operands)?;
             let plan = program.plan().ok_or_else(|| Error::internal("a target without a plan"))?;
-            let (more, moved) = cost(plan, machine)?;
-            (launches, bytes) = (launches + more, bytes + moved);
+            let more = Cost::of(plan, &Bindings::new(), machine)?;
+            each = Cost { launches: each.launches + more.launches, bytes: each.bytes + more.bytes };
             value = eager.apply1(op, &operands)?;
         }
-        Ok(Runner { mode, way: Way::Immediate { eager, operators }, launches, bytes, device })
+        let (way, machine) = (Way::Immediate { eager, operators }, machine.clone());
+        Ok(Runner { mode, way, each, machine, device })
     }
 
     /// A call: so many iterations, each on what the one before gave.
@@ -160,14 +169,38 @@ impl Runner {
         self.device.as_ref().map(Device::counts)
     }
 
-    /// What an iteration of so many since an earlier look gave the device to do; on a processor, what the plan says.
-    pub fn counted(&self, before: Option<Counts>, iterations: f64) -> Counted {
+    /// What an iteration did of so many in each call, in so many calls since an earlier look: what the device counted, and on a processor what
+    /// the plan says.
+    pub fn counted(&self, before: Option<Counts>, iterations: u64, calls: usize) -> Result<Counted> {
+        let Cost { launches, bytes } = self.cost(iterations)?;
         let since = self.counts().zip(before).map(|(now, before)| now.since(before));
-        Counted {
-            launches: since.map_or(self.launches as f64, |c| c.launches as f64 / iterations),
-            submissions: since.map(|c| c.submissions as f64 / iterations),
-            transferred: since.map(|c| (c.uploaded + c.downloaded) as f64 / iterations),
-        }
+        let all = iterations as f64 * calls as f64;
+        Ok(Counted {
+            launches: since.map_or(launches, |c| c.launches as f64 / all),
+            bytes,
+            submissions: since.map(|c| c.submissions as f64 / all),
+            transferred: since.map(|c| (c.uploaded + c.downloaded) as f64 / all),
+        })
+    }
+
+    /// What an iteration costs of so many in each call, which may have been one kernel.
+    fn cost(&self, iterations: u64) -> Result<Cost> {
+        let Way::Loop(session) = &self.way else { return Ok(self.each) };
+        let Some(whole) = session.whole_loop(iterations) else { return Ok(self.each) };
+        let Cost { launches, bytes } = Cost::of(whole.plan, &whole.bindings, &self.machine)?;
+        let runs = whole.runs as f64 / iterations as f64;
+        Ok(Cost { launches: launches * runs, bytes: bytes * runs })
+    }
+}
+
+impl Cost {
+    /// That of a plan.
+    fn of(plan: &Plan, bindings: &Bindings, machine: &Machine) -> Result<Cost> {
+        let mut launches = 0;
+        plan.visit(&mut |step, _| launches += u32::from(matches!(step.action, Action::Launch { .. })));
+        let predicted = predict_plan(plan, machine, bindings, 1)?;
+        let bytes = predicted.iter().flatten().map(|p| p.bytes()).sum();
+        Ok(Cost { launches: f64::from(launches), bytes })
     }
 }
 
@@ -206,12 +239,4 @@ fn repeated(x: &Tensor, times: u64, mut once: impl FnMut(&Tensor) -> Result<Tens
 
 fn only(mut outputs: Vec<Tensor>) -> Result<Tensor> {
     outputs.pop().ok_or_else(|| Error::internal("a list without an output"))
-}
-
-/// The launches of a plan, and the bytes that they read and write at least.
-fn cost(plan: &Plan, machine: &Machine) -> Result<(u64, f64)> {
-    let mut launches = 0;
-    plan.visit(&mut |step, _| launches += u64::from(matches!(step.action, Action::Launch { .. })));
-    let predicted = predict_plan(plan, machine, &Bindings::new(), 1)?;
-    Ok((launches, predicted.iter().flatten().map(|p| p.bytes()).sum()))
 }

@@ -1,0 +1,80 @@
+//! The form of a group: everything about it but which values it is about. Groups of one form have one kernel.
+//!
+//! In: a group of a graph; out: a [`Form`], which can be compared with that of another group of the graph. Names do not count, as they do
+//! not where a plan looks for a kernel that it has already.
+
+use crate::group::Group;
+use crate::hash::IdMap;
+use crate::layout::Orders;
+use crate::lower::Lowered;
+use lawson_graph::{Graph, HostTensor, Op, Type, ValueId};
+
+/// A group without its values.
+pub(super) struct Form<'g> {
+    /// Operators, each with its operands and results by number.
+    nodes: Vec<(&'g Op, Vec<usize>)>,
+    /// By number, what is known of the values.
+    known: Vec<Known<'g>>,
+    outputs: Vec<Option<usize>>,
+    /// By number, the values.
+    values: Vec<ValueId>,
+}
+
+/// What lowering may know of a value.
+#[derive(PartialEq)]
+struct Known<'g> {
+    ty: &'g Type,
+    order: Option<&'g [usize]>,
+    constant: Constant<'g>,
+}
+
+/// Whether a value is known when compiling.
+#[derive(PartialEq)]
+enum Constant<'g> {
+    No,
+    /// One number, repeated, which becomes part of the kernel.
+    Number(&'g HostTensor),
+    /// Elements that a kernel reads from a buffer.
+    Elements,
+}
+
+impl<'g> Form<'g> {
+    pub(super) fn of(graph: &'g Graph, group: &Group, orders: &'g Orders) -> Form<'g> {
+        let mut numbers: IdMap<ValueId, usize> = IdMap::default();
+        let (mut known, mut values) = (Vec::new(), Vec::new());
+        let mut number = |v: ValueId| {
+            *numbers.entry(v).or_insert_with(|| {
+                let constant = match graph.defining(v).map(|n| &n.op) {
+                    Some(Op::Constant(t)) if t.is_splat() => Constant::Number(t),
+                    Some(Op::Constant(_)) => Constant::Elements,
+                    _ => Constant::No,
+                };
+                known.push(Known { ty: graph.ty(v), order: orders.order(v), constant });
+                values.push(v);
+                values.len() - 1
+            })
+        };
+        let mut nodes = Vec::with_capacity(group.nodes.len());
+        for node in group.nodes.iter().map(|n| graph.node(*n)) {
+            nodes.push((&node.op, node.inputs.iter().chain(&node.outputs).map(|v| number(*v)).collect()));
+        }
+        let outputs = group.outputs.iter().map(|v| numbers.get(v).copied()).collect();
+        Form { nodes, known, outputs, values }
+    }
+
+    /// A kernel of this form, as that of the group of another.
+    pub(super) fn transfer(&self, lowered: &Lowered, other: &Form<'_>) -> Option<Lowered> {
+        let moved = |values: &[ValueId]| -> Option<Vec<ValueId>> {
+            let moved = |v: &ValueId| Some(other.values[self.values.iter().position(|own| own == v)?]);
+            values.iter().map(moved).collect()
+        };
+        let (inputs, outputs) = (moved(&lowered.inputs)?, moved(&lowered.outputs)?);
+        Some(Lowered { kernel: lowered.kernel.clone(), inputs, outputs })
+    }
+}
+
+impl PartialEq for Form<'_> {
+    fn eq(&self, other: &Form<'_>) -> bool {
+        self.outputs == other.outputs && self.nodes == other.nodes && self.known == other.known
+    }
+}
