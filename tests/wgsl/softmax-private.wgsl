@@ -20,8 +20,6 @@ fn f32_add(a: f32, b: f32) -> f32 { return pin(a + apart(b)); }
 fn f32_sub(a: f32, b: f32) -> f32 { return pin(a - apart(b)); }
 fn f32_mul(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }
 fn f32_product(a: f32, b: f32) -> f32 { return pin(a * apart(b)); }
-fn f32_quotient(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
-fn f32_div(a: f32, b: f32) -> f32 { return f32_quotient(a, b); }
 fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
   let p = f32_product(a, b);
   let s = f32_add(p, c);
@@ -38,6 +36,8 @@ fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
   let t = f32_add(f32_sub(p, f32_sub(s, near)), f32_sub(c, near));
   return f32_add(s, f32_add(t, e));
 }
+fn f32_quotient(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }
+fn f32_div(a: f32, b: f32) -> f32 { return f32_quotient(a, b); }
 fn f32_lt(a: f32, b: f32) -> bool {
   return !f32_is_nan(a) && !f32_is_nan(b) && f32_key(a) < f32_key(b);
 }

@@ -28,11 +28,13 @@ pub fn machine() -> Machine {
     m
 }
 
-/// How fast this machine might be, by its clock: a vector multiply-add a cycle, or two on processors of Intel.
+/// How fast this machine might be, by its clock: two multiply-adds of its widest vectors a cycle, or one where units of half their width
+/// share the work, as in processors of AMD with AVX-512.
 fn rates() -> Rates {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let clock = cpu_field(&text, "cpu MHz").and_then(|s| s.parse::<f64>().ok()).filter(|m| *m > 100.0);
-    let per_cycle = if cpu_field(&text, "vendor_id") == Some("GenuineIntel") { 2.0 } else { 1.0 };
+    let halves = missing_avx512().is_none() && cpu_field(&text, "vendor_id") != Some("GenuineIntel");
+    let per_cycle = if halves { 1.0 } else { 2.0 };
     Rates::estimate(clock.unwrap_or(3000.0) * 1e6 * per_cycle, members())
 }
 

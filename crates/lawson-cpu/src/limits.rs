@@ -6,10 +6,12 @@
 //! compared with. `measure.rs` makes the rates of a machine of them.
 #![allow(unsafe_code)]
 
+use crate::Isa;
 use crate::asm::{
     Alu, AsmError, Assembler, Code, Cond, Gpr, Inst, Level, Mem, Plain, Vec2, Vec3, VecStore, Vreg, Width,
 };
 use crate::exec::{CodeBuilder, Entry, ExecutableMemory};
+use crate::host::{has_dots, missing_feature};
 use crate::memory::Memory;
 use crate::team::Team;
 use lawson_graph::{Error, Result};
@@ -18,7 +20,7 @@ use std::time::Instant;
 /// What a rate is compared with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Limit {
-    /// Multiply-adds of 512 bits; the rate is that of floating-point operations.
+    /// Multiply-adds of whole vectors; the rate is that of floating-point operations.
     Fma,
     /// Dot products of four bytes a lane, of 512 bits; the rate is that of instructions.
     Dot,
@@ -43,6 +45,7 @@ pub struct Measured {
 #[derive(Debug)]
 pub struct Limits {
     team: Team,
+    loops: Loops,
     code: ExecutableMemory,
     fma: Entry,
     dot: Option<Entry>,
@@ -55,8 +58,16 @@ pub struct Limits {
     memory: Memory,
 }
 
-/// Independent sums: enough to hide the latency of a multiply-add on two ports.
-const SUMS: u8 = 24;
+/// The instructions that the kernels are made of.
+#[derive(Clone, Copy, Debug)]
+struct Loops {
+    level: Level,
+    width: Width,
+    /// Independent sums: enough to hide the latency of a multiply-add on two ports.
+    sums: u8,
+    /// The last register, and the one before: what is multiplied.
+    factors: [Vreg; 2],
+}
 /// Bytes that one iteration of the reading loop reads.
 const READ_STEP: usize = 1024;
 /// Bytes of each array that one iteration of the triad works on.
@@ -68,7 +79,6 @@ const TRIAD_BYTES: usize = 64 << 20;
 const BLOCK: f64 = 0.01;
 const SLICE: f64 = 0.0005;
 
-const W: Width = Width::Z512;
 /// The first iteration, later the current one, and one past the last: how kernels are called.
 const AT: Gpr = Gpr::RSI;
 const END: Gpr = Gpr::RDX;
@@ -83,76 +93,92 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A loop from the first iteration to the last around `body`; nothing if there are none.
-fn looped(body: impl FnOnce(&mut Assembler)) -> Result<Code> {
-    let mut asm = Assembler::new(Level::Avx512);
-    let (head, done) = (asm.label(), asm.label());
-    asm.push(Inst::alu(Alu::Sub, END, AT));
-    asm.push(Inst::Jcc { cond: Cond::Le, to: done });
-    asm.align(64);
-    asm.bind(head);
-    body(&mut asm);
-    asm.push(Inst::alu(Alu::Sub, END, 1));
-    asm.push(Inst::Jcc { cond: Cond::Ne, to: head });
-    asm.bind(done);
-    asm.push(Inst::Plain(Plain::Sfence));
-    asm.push(Inst::Plain(Plain::Vzeroupper));
-    asm.push(Inst::RET);
-    asm.finish().map_err(|e| unassembled(&e))
+impl Loops {
+    /// Those that a way of running has, if it is machine code.
+    fn of(isa: Isa) -> Option<Loops> {
+        let (width, sums, registers) = match isa.level()? {
+            Level::Avx512 => (Width::Z512, 24, 32),
+            Level::Avx2 => (Width::Y256, 12, 16),
+        };
+        Some(Loops { level: isa.level()?, width, sums, factors: [Vreg(registers - 2), Vreg(registers - 1)] })
+    }
+
+    /// Floating-point operations of one round of sums.
+    fn flops(self) -> f64 {
+        f64::from(self.sums) * 2.0 * (self.width.bytes() / 4) as f64
+    }
+
+    /// A loop from the first iteration to the last around `body`; nothing if there are none.
+    fn looped(self, body: impl FnOnce(&mut Assembler)) -> Result<Code> {
+        let mut asm = Assembler::new(self.level);
+        let (head, done) = (asm.label(), asm.label());
+        asm.push(Inst::alu(Alu::Sub, END, AT));
+        asm.push(Inst::Jcc { cond: Cond::Le, to: done });
+        asm.align(64);
+        asm.bind(head);
+        body(&mut asm);
+        asm.push(Inst::alu(Alu::Sub, END, 1));
+        asm.push(Inst::Jcc { cond: Cond::Ne, to: head });
+        asm.bind(done);
+        asm.push(Inst::Plain(Plain::Sfence));
+        asm.push(Inst::Plain(Plain::Vzeroupper));
+        asm.push(Inst::RET);
+        asm.finish().map_err(|e| unassembled(&e))
+    }
+
+    /// An instruction of two factors for each of the sums.
+    fn sums(self, op: Vec3) -> Result<Code> {
+        let [a, b] = self.factors;
+        self.looped(|asm| {
+            for sum in 0..self.sums {
+                asm.push(Inst::vec3(op, self.width, Vreg(sum), a, b));
+            }
+        })
+    }
+
+    /// The places of the vectors of so many bytes, each with a register, of which there may be fewer.
+    fn vectors(self, bytes: usize) -> impl Iterator<Item = (Vreg, i64)> {
+        let places = (0..bytes as i64).step_by(self.width.bytes());
+        (0..self.sums).map(Vreg).cycle().zip(places)
+    }
+
+    /// Reads from the address in the scratch argument on.
+    fn read(self) -> Result<Code> {
+        self.looped(|asm| {
+            for (to, at) in self.vectors(READ_STEP) {
+                asm.push(Inst::vec2(Vec2::Movups, self.width, to, Mem::base(Gpr::RCX).offset(at)));
+            }
+            asm.push(Inst::alu(Alu::Add, Gpr::RCX, READ_STEP as i32));
+        })
+    }
+
+    /// From the address in the scratch argument on: the first array, and the one that is copied behind it.
+    fn copy(self) -> Result<Code> {
+        self.looped(|asm| {
+            for (line, at) in self.vectors(TRIAD_STEP) {
+                asm.push(Inst::vec2(Vec2::Movups, self.width, line, array(1, at)));
+                asm.push(Inst::vec_store(VecStore::Movntps, self.width, array(0, at), line));
+            }
+            asm.push(Inst::alu(Alu::Add, Gpr::RCX, TRIAD_STEP as i32));
+        })
+    }
+
+    /// From the address in the scratch argument on: the first array, and the others behind it.
+    fn triad(self) -> Result<Code> {
+        self.looped(|asm| {
+            for (sum, at) in self.vectors(TRIAD_STEP) {
+                asm.push(Inst::vec2(Vec2::Movups, self.width, sum, array(1, at)));
+                asm.push(Inst::vec3(Vec3::Fmadd231ps, self.width, sum, self.factors[1], array(2, at)));
+                asm.push(Inst::vec_store(VecStore::Movntps, self.width, array(0, at), sum));
+            }
+            asm.push(Inst::alu(Alu::Add, Gpr::RCX, TRIAD_STEP as i32));
+        })
+    }
 }
 
-fn fma() -> Result<Code> {
-    looped(|asm| {
-        for sum in 0..SUMS {
-            asm.push(Inst::vec3(Vec3::Fmadd231ps, W, Vreg(sum), Vreg(30), Vreg(31)));
-        }
-    })
-}
-
-fn dot() -> Result<Code> {
-    looped(|asm| {
-        for sum in 0..SUMS {
-            asm.push(Inst::vec3(Vec3::Pdpbusd, W, Vreg(sum), Vreg(30), Vreg(31)));
-        }
-    })
-}
-
-/// Reads from the address in the scratch argument on.
-fn read() -> Result<Code> {
-    looped(|asm| {
-        for (n, at) in (0..READ_STEP as i64).step_by(64).enumerate() {
-            let from = Mem::base(Gpr::RCX).offset(at);
-            asm.push(Inst::vec2(Vec2::Movups, W, Vreg(n as u8), from));
-        }
-        asm.push(Inst::alu(Alu::Add, Gpr::RCX, READ_STEP as i32));
-    })
-}
-
-/// From the address in the scratch argument on: the first array, and the one that is copied behind it.
-fn copy() -> Result<Code> {
-    looped(|asm| {
-        for (n, at) in (0..TRIAD_STEP as i64).step_by(64).enumerate() {
-            let place = |array: i64| Mem::base(Gpr::RCX).offset(at + array * TRIAD_BYTES as i64);
-            let line = Vreg(n as u8);
-            asm.push(Inst::vec2(Vec2::Movups, W, line, place(1)));
-            asm.push(Inst::vec_store(VecStore::Movntps, W, place(0), line));
-        }
-        asm.push(Inst::alu(Alu::Add, Gpr::RCX, TRIAD_STEP as i32));
-    })
-}
-
-/// From the address in the scratch argument on: the first array, and the others behind it.
-fn triad() -> Result<Code> {
-    looped(|asm| {
-        for (n, at) in (0..TRIAD_STEP as i64).step_by(64).enumerate() {
-            let place = |array: i64| Mem::base(Gpr::RCX).offset(at + array * TRIAD_BYTES as i64);
-            let sum = Vreg(n as u8);
-            asm.push(Inst::vec2(Vec2::Movups, W, sum, place(1)));
-            asm.push(Inst::vec3(Vec3::Fmadd231ps, W, sum, Vreg(31), place(2)));
-            asm.push(Inst::vec_store(VecStore::Movntps, W, place(0), sum));
-        }
-        asm.push(Inst::alu(Alu::Add, Gpr::RCX, TRIAD_STEP as i32));
-    })
+/// A place in an array of the triad, whose first begins at the address in the scratch argument.
+fn array(number: i64, at: i64) -> Mem {
+    Mem::base(Gpr::RCX).offset(at + number * TRIAD_BYTES as i64)
 }
 
 fn memory(bytes: usize) -> Result<Memory> {
@@ -169,21 +195,23 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Limits {
-    /// For a team; fails on a processor without AVX-512.
+    /// For a team, with the best instructions that this processor has; fails where it has none that Lawson emits.
     pub fn new(team: &Team) -> Result<Limits> {
-        if !std::arch::is_x86_feature_detected!("avx512f") {
-            return Err(Error::new(lawson_graph::Code::NotLowered, "this processor has no AVX-512"));
-        }
+        let loops = Loops::of(Isa::best()).ok_or_else(|| {
+            let missing = missing_feature().unwrap_or("what machine code needs");
+            let what = format!("measuring needs machine code, and this machine has no {missing}");
+            Error::new(lawson_graph::Code::NotLowered, what)
+        })?;
         let mut builder = CodeBuilder::new();
-        let (fma, read) = (builder.add(&fma()?), builder.add(&read()?));
-        let (copy, triad) = (builder.add(&copy()?), builder.add(&triad()?));
-        let dot = match std::arch::is_x86_feature_detected!("avx512vnni") {
-            true => Some(builder.add(&dot()?)),
+        let (fma, read) = (builder.add(&loops.sums(Vec3::Fmadd231ps)?), builder.add(&loops.read()?));
+        let (copy, triad) = (builder.add(&loops.copy()?), builder.add(&loops.triad()?));
+        let dot = match loops.level == Level::Avx512 && has_dots() {
+            true => Some(builder.add(&loops.sums(Vec3::Pdpbusd)?)),
             false => None,
         };
         let code = builder.finish().map_err(|e| Error::internal(format!("executable memory: {e}")))?;
         let memory = memory(0)?;
-        Ok(Limits { team: team.clone(), code, fma, dot, read, copy, triad, block: BLOCK, memory })
+        Ok(Limits { team: team.clone(), loops, code, fma, dot, read, copy, triad, block: BLOCK, memory })
     }
 
     /// Makes each measurement take at least so many seconds.
@@ -230,10 +258,10 @@ impl Limits {
     pub fn measure(&mut self, limit: Limit) -> Result<Measured> {
         let members = self.team.members() as f64;
         let (entry, bytes, iterations, each) = match limit {
-            Limit::Fma => (self.fma, 0, 1 << 12, f64::from(SUMS) * 32.0 * members),
+            Limit::Fma => (self.fma, 0, 1 << 12, self.loops.flops() * members),
             Limit::Dot => {
                 let missing = || Error::new(lawson_graph::Code::NotLowered, "this processor has no VNNI");
-                (self.dot.ok_or_else(missing)?, 0, 1 << 12, f64::from(SUMS) * members)
+                (self.dot.ok_or_else(missing)?, 0, 1 << 12, f64::from(self.loops.sums) * members)
             }
             Limit::Copy => (self.copy, 2 * TRIAD_BYTES, TRIAD_BYTES / TRIAD_STEP, 2.0 * TRIAD_STEP as f64),
             Limit::Read(bytes) => {

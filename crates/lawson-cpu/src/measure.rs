@@ -47,6 +47,7 @@ pub const STAGES: [&str; 13] = [
 
 struct Bench<'a> {
     machine: &'a Machine,
+    isa: Isa,
     /// One core, and all.
     limits: [Limits; 2],
     teams: [Team; 2],
@@ -54,7 +55,7 @@ struct Bench<'a> {
     effort: Effort,
 }
 
-/// Measures this machine, whose caches have the sizes of `machine`. The disk is that of `folder`, if one is given. `progress` is called
+/// Measures this machine, whose caches have the sizes of `machine`, with the best instructions that it has. The disk is that of `folder`, if one is given. `progress` is called
 /// before each of [`STAGES`] with its number.
 pub fn measure(
     machine: &Machine,
@@ -70,7 +71,9 @@ pub fn measure(
         Effort::Full => (15, 0.03),
     };
     let limits = [Limits::new(&teams[0])?.block(block), Limits::new(&teams[1])?.block(block)];
-    let mut bench = Bench { machine, limits, teams, blocks, effort };
+    let isa = Isa::best();
+    let machine = &isa.of(machine);
+    let mut bench = Bench { machine, isa, limits, teams, blocks, effort };
     let mut stage = 0;
     let mut next = || {
         progress(stage);
@@ -244,7 +247,7 @@ impl Bench<'_> {
             list(&|n| format!("%y{n}")),
         );
         let plan = compile(&Graph::parse(&text)?, self.machine)?;
-        let executable = Arc::new(Executable::new(plan, steps, steps, Isa::Avx512, &self.teams[0])?);
+        let executable = Arc::new(Executable::new(plan, steps, steps, self.isa, &self.teams[0])?);
         let instance = executable.instance(&Bindings::new(), &self.teams[0])?;
         let (inputs, outputs) = (vec![vec![0u8; 4 * size]; steps], vec![vec![0u8; 4 * size]; steps]);
         Ok(Small { instance, inputs, outputs })

@@ -25,6 +25,8 @@ pub struct Capabilities {
     pub max_buffers: u32,
     /// How often the device's `fma` rounds.
     pub fused: Fused,
+    /// Whether its quotients and square roots are the nearest numbers, as was seen: WGSL asks for less.
+    pub rounds: bool,
     /// What its compiler does to arithmetic.
     pub floats: Floats,
     /// Whether `<` and `==` of its floats are what they should be, of NaN too; of subnormal numbers unless it [`flushes`](Self::flushes).
@@ -90,6 +92,7 @@ impl Default for Capabilities {
             max_buffer_bytes: 128 << 20,
             max_buffers: 8,
             fused: Fused::Twice,
+            rounds: false,
             floats: Floats::Rearranged,
             compares: false,
             flushes: false,

@@ -314,10 +314,10 @@ impl Device {
         let fused = gpu::probe_fused(&handles)?;
         let (seen, subgroup) = (handles.probe_floats()?, handles.probe_subgroup()?);
         let Seen { floats, compares, flushes, probed } = seen;
-        let max_iterations = handles.probe_loop()?;
+        let (rounds, max_iterations) = (handles.probe_rounding()?, handles.probe_loop()?);
         let (matrices, halves) = self.check_matrices(&handles);
         let known = handles.adapter.capabilities();
-        let known = Capabilities { floats, compares, flushes, probed, ..known };
+        let known = Capabilities { rounds, floats, compares, flushes, probed, ..known };
         let capabilities = Capabilities { fused, subgroup, matrices, halves, max_iterations, ..known };
         handles.capabilities.set(capabilities).map_err(|_| Error::internal("a device is probed twice"))?;
         *current = Some(handles.clone());

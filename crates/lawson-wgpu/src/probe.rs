@@ -83,6 +83,16 @@ impl Handles {
         Ok(Seen { floats, compares, flushes, probed: [rearranged, compared] })
     }
 
+    /// Whether quotients and square roots are the nearest numbers.
+    pub(crate) fn probe_rounding(&self) -> Result<bool> {
+        let pairs: Vec<(f32, f32)> = probe_pairs().collect();
+        let bytes = |(a, b): &(f32, f32)| [a.to_le_bytes(), b.to_le_bytes()].concat();
+        let left = self.probe(PROBE_ROUNDING, &pairs.iter().flat_map(bytes).collect::<Vec<u8>>())?;
+        let mut found = left.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let expected = pairs.iter().flat_map(|(a, b)| [a / b, b.sqrt()]);
+        Ok(expected.into_iter().all(|x| found.next() == Some(x)))
+    }
+
     /// After how many iterations loops are left, if they are: drivers that run on a processor guard against those that never end.
     pub(crate) fn probe_loop(&self) -> Result<Option<u32>> {
         let inputs = [PROBE_COUNT.to_le_bytes(), [0; 4]].concat();
@@ -193,6 +203,27 @@ const PROBE_INPUTS: [f32; 11] = [
 /// The results of [`PROBE`] that show sums and products rearranged. The others show what becomes of numbers that are subtracted from or
 /// divided by themselves, which are kept apart, and of products that meet a sum (1024), which are pinned.
 const REARRANGED: u32 = 1 | 2 | 4 | 64 | 128 | 256;
+
+/// How many pairs of numbers [`PROBE_ROUNDING`] divides.
+const PROBE_PAIRS: u32 = 512;
+
+/// Numbers to be divided, and by which: mantissas that have nothing to do with one another, near 1, so that nothing is flushed.
+fn probe_pairs() -> impl Iterator<Item = (f32, f32)> {
+    let mantissa = |n: u32| f32::from_bits(0x3f80_0000 | n.wrapping_mul(0x9e37_79b1) >> 9);
+    (0..PROBE_PAIRS).map(move |n| (mantissa(2 * n + 1), mantissa(2 * n + 2)))
+}
+
+/// A shader that leaves quotients in the place of what is divided, and square roots in that of the divisors.
+const PROBE_ROUNDING: &str = "\
+@group(0) @binding(0) var<storage, read_write> x: array<vec2<f32>>;
+@compute @workgroup_size(64)
+fn probe(@builtin(local_invocation_index) lane: u32) {
+  for (var i = lane; i < arrayLength(&x); i += 64u) {
+    let pair = x[i];
+    x[i] = vec2<f32>(pair.x / pair.y, sqrt(pair.y));
+  }
+}
+";
 
 /// A shader that counts to a number, to see whether a driver lets it.
 const PROBE_LOOP: &str = "\

@@ -62,9 +62,10 @@ pub fn run(reporter: &Reporter, out: &mut dyn Write) -> Outcome {
             };
             let compared = if c.compares { "as they are" } else { "by their bits" };
             let subnormal = if c.flushes { "become zero" } else { "stay" };
+            let nearest = if c.rounds { "the nearest" } else { "corrected" };
             writeln!(
                 out,
-                "        floats: operations {operations}; compared {compared}; subnormal ones {subnormal}"
+                "        floats: operations {operations}; compared {compared}; subnormal ones {subnormal}; quotients {nearest}"
             )?;
         }
     }
@@ -87,7 +88,7 @@ fn seen(number: usize) -> Result<Capabilities> {
 fn adapter_json(number: usize, a: &Adapter) -> Json {
     let floats = seen(number).ok().map(|c| {
         let kept = c.floats != Floats::Rearranged;
-        json!({ "kept": kept, "told": c.floats == Floats::Told, "compared": c.compares, "flushed": c.flushes, "probed": c.probed })
+        json!({ "kept": kept, "told": c.floats == Floats::Told, "compared": c.compares, "rounded": c.rounds, "flushed": c.flushes, "probed": c.probed })
     });
     json!({
         "floats": floats,

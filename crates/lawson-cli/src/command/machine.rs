@@ -21,7 +21,7 @@ pub fn run(args: &MachineArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
         let forgotten = kept.as_ref().map(|k| k.forget(&model)).transpose()?.unwrap_or(false);
         return say_forgotten(forgotten, &model, reporter, out);
     }
-    let machine = this_machine(None)?;
+    let machine = lawson::cpu::Isa::best().of(&this_machine(None)?);
     let before = match &kept {
         Some(kept) if !args.again => kept.rates(&model)?,
         _ => None,
@@ -70,9 +70,6 @@ fn measure(
 ) -> Result<Rates> {
     use indicatif::{ProgressBar, ProgressStyle};
     use lawson::machine::{Effort, STAGES, measure};
-    if let Some(feature) = lawson::cpu::Isa::Avx512.missing() {
-        return Err(Error::new(Code::NotLowered, format!("measuring needs {feature}, which is not there")));
-    }
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
     let bar = if reporter.json { ProgressBar::hidden() } else { ProgressBar::new(STAGES.len() as u64) };
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}") {
