@@ -55,7 +55,7 @@ struct Bench<'a> {
     effort: Effort,
 }
 
-/// Measures this machine, whose caches have the sizes of `machine`, with the best instructions that it has. The disk is that of `folder`, if one is given. `progress` is called
+/// Measures this machine, whose caches have the sizes of `machine` and whose vectors are the widest that it has. The disk is that of `folder`, if one is given. `progress` is called
 /// before each of [`STAGES`] with its number.
 pub fn measure(
     machine: &Machine,

@@ -21,7 +21,7 @@ pub fn run(args: &MachineArgs, reporter: &Reporter, out: &mut dyn Write) -> Outc
         let forgotten = kept.as_ref().map(|k| k.forget(&model)).transpose()?.unwrap_or(false);
         return say_forgotten(forgotten, &model, reporter, out);
     }
-    let machine = lawson::cpu::Isa::best().of(&this_machine(None)?);
+    let machine = this_machine(None)?;
     let before = match &kept {
         Some(kept) if !args.again => kept.rates(&model)?,
         _ => None,
@@ -99,6 +99,8 @@ fn print(
     reporter: &Reporter,
     out: &mut dyn Write,
 ) -> Outcome {
+    // As the kernels see it that it runs.
+    let machine = &lawson::cpu::Isa::best().of(machine);
     let estimates = &machine.rates;
     let features = features();
     if reporter.json {
