@@ -133,7 +133,8 @@ fn f32_quotient(a: f32, b: f32) -> f32 {
 }
 ";
 
-/// As a quotient: what the square of the root leaves is twice the root times what it lacks.
+/// As a quotient: what the square of the root leaves is twice the root times what it lacks. The root of a subnormal number may be 0, which leaves nothing to
+/// divide by.
 const SQRT: &str = "\
 fn f32_sqrt(x: f32) -> f32 {
   let b = bitcast<u32>(x);
@@ -141,7 +142,9 @@ fn f32_sqrt(x: f32) -> f32 {
   if (b > 0x7f800000u) { return float_of(0x7fc00000u); }
   let r = pin(sqrt(x));
   let rest = f32_fma(-r, r, x);
-  return f32_fma(rest, pin(0.5 / r), r);
+  let better = f32_fma(rest, pin(0.5 / r), r);
+  let is_better = (bitcast<u32>(rest) << 1u) != 0u && (bitcast<u32>(better) & 0x7f800000u) != 0x7f800000u;
+  return select(r, better, is_better);
 }
 ";
 
@@ -664,6 +667,14 @@ mod tests {
             gpu.run(&compiled, &[], &mut buffers).unwrap();
             let expected = a.iter().zip(&b).map(|(a, b)| if divides { a / b } else { b.sqrt() });
             assert_eq!(buffers[2], bytes(&expected.collect::<Vec<f32>>()));
+            // A device that takes what is given for 0, which has a root, and nothing to correct it by.
+            if !divides {
+                let text = exact.replace("pin(sqrt(x))", "0.0");
+                assert_ne!(text, exact);
+                let compiled = gpu.compile_text(&k, &listing, &text).unwrap();
+                gpu.run(&compiled, &[], &mut buffers).unwrap();
+                assert!(buffers[2].iter().all(|b| *b == 0));
+            }
         }
     }
 }
