@@ -476,6 +476,25 @@ fn subnormal_numbers_may_be_zeros_where_targets_flush() {
     assert_eq!(fits(&loose, &[0.0, 0.0, 0.0], 2.0 * normal), (false, false));
 }
 
+/// To a device that takes both for zeros neither of two subnormal numbers is the lesser: it may choose either, but nothing else.
+#[test]
+fn the_least_of_subnormal_numbers_may_be_any_of_them_where_targets_flush() {
+    let flushing = Options { flushes: true, ..Options::default() };
+    let inputs = [f32s(&[3e-44, 0.0, 7e-45, 1e-30])];
+    for kind in [Monoid::Min, Monoid::Max] {
+        let g = graph(&[vector(4)], |b, x| Ok(vec![b.reduce(kind, x[0], &[0], Keep::No)?]));
+        let found = |options: &Options, x: f32| {
+            let y = HostTensor::from_slice(&[], &[x]).unwrap().into();
+            compare(&run_bounded(&g, &inputs, options).unwrap()[0], &y, 1.0).ok()
+        };
+        let strict = Options::default();
+        let is_min = kind == Monoid::Min;
+        assert_eq!([0.0, 3e-44, 1e-30].map(|x| found(&strict, x)), [is_min, false, !is_min]);
+        assert_eq!([0.0, 3e-44, 1e-30].map(|x| found(&flushing, x)), [is_min, is_min, !is_min]);
+        assert!(!found(&flushing, -1e-30) && !found(&flushing, 2e-30));
+    }
+}
+
 /// What overflows on the way in f64 itself may be anything, though every input is finite.
 #[test]
 fn sums_of_products_that_overflow_in_f64_are_not_certainly_nan() {

@@ -3,6 +3,7 @@
 
 use super::directed::{self, Toward, greatest, least};
 use super::float::FloatBound;
+use super::flush::alike;
 use super::unary::widened;
 use crate::dtype::DType;
 use crate::interp::scalar::binary_float;
@@ -32,7 +33,8 @@ pub(super) fn apply(kind: BinaryKind, a: FloatBound, b: FloatBound, dtype: DType
     if a.is_anything() || b.is_anything() {
         return FloatBound::anything(value);
     }
-    if let Some(one) = chosen(kind, a, b) {
+    let alike = alike(a, b, dtype.accumulator());
+    if let Some(one) = chosen(kind, a, b).filter(|_| alike.is_none()) {
         return one;
     }
     let range = match kind {
@@ -53,11 +55,13 @@ pub(super) fn apply(kind: BinaryKind, a: FloatBound, b: FloatBound, dtype: DType
         BinaryKind::Min => {
             let hi = a.hi.min(b.hi);
             let hi = if hi == 0.0 && may_be_zero(a) && may_be_zero(b) { 0.0 } else { hi };
+            let hi = alike.map_or(hi, |normal| hi.max(a.hi.max(b.hi).min(normal)));
             FloatBound::range(value, least(a.lo, b.lo), hi)
         }
         BinaryKind::Max => {
             let lo = a.lo.max(b.lo);
             let lo = if lo == 0.0 && may_be_zero(a) && may_be_zero(b) { -0.0 } else { lo };
+            let lo = alike.map_or(lo, |normal| lo.min(a.lo.min(b.lo).max(-normal)));
             FloatBound::range(value, lo, greatest(a.hi, b.hi))
         }
         BinaryKind::Rem | BinaryKind::Mod => remainder(kind, value, a, b),

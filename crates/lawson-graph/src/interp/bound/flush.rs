@@ -49,6 +49,15 @@ pub(super) fn may_flush(kept: DType, total: f64, grain: i32) -> bool {
     ALLOWED.get() && total > 0.0 && grain < 1100 && 2f64.powi(grain.max(-1074)) < min_normal(kept)
 }
 
+/// What both numbers may be taken for zeros below, if they may: then neither is the lesser, and either may be chosen, as it is.
+pub(super) fn alike(a: FloatBound, b: FloatBound, kept: DType) -> Option<f64> {
+    let normal = min_normal(kept);
+    let is_near = |x: FloatBound| x.lo < normal && x.hi > -normal;
+    let subnormal = |x: FloatBound| x.lo != 0.0 || x.hi != 0.0;
+    let may = ALLOWED.get() && is_near(a) && is_near(b) && (subnormal(a) || subnormal(b)) && !a.is_same(b);
+    may.then_some(normal)
+}
+
 impl FloatBound {
     /// With the zero that it may have become.
     pub(super) fn or_flushed(self, kept: DType) -> FloatBound {
