@@ -223,8 +223,8 @@ impl Bounds<'_> {
                 }
                 OpCode::Guard(Test::Within(pairs)) => {
                     for (index, end) in pairs {
-                        self.word(index)?;
-                        self.word(end)?;
+                        let (index, end) = (self.word(index)?, self.word(end)?);
+                        skipped |= u32::from(index.0 >= end.1 || index.1 < 0);
                     }
                 }
                 OpCode::Guard(Test::Value(_))
@@ -329,7 +329,7 @@ mod tests {
     use crate::{Capabilities, Listing};
     use lawson_graph::{DType, Dim, Facts, Symbol};
     use lawson_kernel::build::{for_each, loop_of, store};
-    use lawson_kernel::{Index, Kernel, Kind};
+    use lawson_kernel::{Condition, Guard, Index, Kernel, Kind};
 
     /// `y[i] = x[i·M / M]` for `i` below `N`.
     fn listing() -> Listing {
@@ -374,6 +374,23 @@ mod tests {
         assert_eq!(bind(1 << 20).unwrap(), [1 << 25]);
         let error = bind((1 << 26) - 1).unwrap_err();
         assert!(error.message().contains("the number of iterations does not fit"), "{error}");
+    }
+
+    /// `y[i] = x[i / M]` for `i` below `N`, where `i` is below `M`.
+    #[test]
+    fn what_no_iteration_comes_to_is_not_looked_at() {
+        let mut k = Kernel::new("guarded", Facts::new());
+        let n = [Dim::symbol("N")];
+        let (x, y) = (k.input("x", DType::F32, &n), k.output("y", DType::F32, &n));
+        let (i, otherwise) = (k.add_axis("i"), k.f32(0.0));
+        let conditions = vec![Condition { index: i.into(), end: Dim::symbol("M").into() }];
+        let at = vec![Index::axis(i).floor_div(Dim::symbol("M"))];
+        let e = k.load_guarded(x, at, Guard { conditions, otherwise });
+        k.body = vec![for_each(i, Dim::symbol("N"), vec![store(y, vec![i.into()], e)])];
+        let listing = Listing::of(&k, &Capabilities::default()).unwrap();
+        for m in [0, 3] {
+            listing.bind(&[(Symbol::new("N"), 4), (Symbol::new("M"), m)]).unwrap();
+        }
     }
 
     #[test]

@@ -42,6 +42,17 @@ fn all_on_device(program: &Program) {
     assert_eq!(operators.on_host(), 0, "{}", program.plan().unwrap());
 }
 
+/// Heads without depth: products of nothing, whose operands' places would be divided by it.
+#[test]
+fn attention_without_depth_is_empty() {
+    let text = "graph @f(%x: f32[2, M, 1, N]) -> (y: f32[2, 1, N, M]) {
+        %t = transpose %x {perm = [0, 2, 3, 1]}
+        %y = attention %t, %t, %t {causal = bottom_right}
+        return %y
+    }";
+    check_sizes(text, &[&[("N", 4), ("M", 3)], &[("N", 2), ("M", 0)], &[("N", 0), ("M", 3)]]);
+}
+
 #[test]
 fn one_session_runs_many_sizes() {
     let text = "graph @f(%x: f32[N, K], %w: f32[K, M], %b: f32[M]) -> (y: f32[N, M]) {
