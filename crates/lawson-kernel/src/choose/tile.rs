@@ -249,6 +249,35 @@ mod tests {
     }
 
     #[test]
+    fn a_tile_of_few_registers_uses_them_all() {
+        let m = Machine::default().with_avx2();
+        let tile = |rows, columns, depth, inner, shares| {
+            let t = Demand {
+                columns: Some(columns),
+                rows: Some(Some(rows)),
+                by_row: 1,
+                by_vector: 1,
+                by_both: 0,
+                shares,
+                blocked: false,
+                depth,
+                inner,
+            };
+            let found = t.tile(&m);
+            assert!(t.registers(found) <= m.registers, "{found:?}");
+            (found.rows, found.vectors)
+        };
+        // A row of one vector asks for a load with every multiply-add, and one more.
+        assert_eq!(tile(49, 2048, 512, 512, 1), (5, 2));
+        assert_eq!(tile(56, 64, 576, 64, 56), (6, 2));
+        assert_eq!(tile(14, 256, 2304, 256, 14), (5, 2));
+        // Four rows and three of three vectors hide the latency, two vectors would not.
+        assert_eq!(tile(7, 512, 4608, 512, 7), (4, 3));
+        // Short sums end often: whole lines of the cache matter more.
+        assert_eq!(tile(196, 1024, 256, 256, 1), (6, 2));
+    }
+
+    #[test]
     fn one_row_hides_latency_behind_vectors() {
         let one = Demand {
             columns: Some(4096),
