@@ -5,8 +5,12 @@
 //! counts eight times more with every loop around it, and next to nothing in code that rarely runs; constants go to the pool and cost no
 //! store. What was put into memory is reported, unless only rare code uses it: a kernel whose accumulators do not fit is a mistake of its schedule.
 
+mod reload;
+mod temporaries;
+
 use crate::asm::{Level, Width};
 use crate::code::{Access, Class, Gen, Item, Loop, Op, Program, V};
+use reload::{Registers, reload};
 
 /// Where a virtual register lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +81,8 @@ pub struct Allocated {
     pub spilled: [u32; 3],
     /// General registers that hold something.
     pub used: u16,
+    /// Whether the temporaries of the vectors are also registers of those that do not meet them.
+    pub shares_temporaries: bool,
 }
 
 /// Bytes at the top of the stack that encoding uses for itself.
@@ -149,31 +155,54 @@ fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
 
 /// Gives every virtual register a place.
 pub fn allocate(program: Program, level: Level) -> Allocated {
+    let Program { body, mut classes, mut widths, lanes, entry, .. } = program;
     let mut lines = Vec::new();
     let mut loops = Vec::new();
-    flatten(program.body, &mut lines, &mut loops);
-    let intervals = intervals(&mut lines, &loops, &program.classes, &program.entry);
+    flatten(body, &mut lines, &mut loops);
+    let vectors: Vec<u8> = (0..if level == Level::Avx512 { 32 } else { 16 }).collect();
+    let mut intervals = intervals_of(&mut lines, &loops, &classes, &entry);
+    let mut locs = vec![Loc::None; classes.len()];
+    let in_memory = |locs: &[Loc], class: Class| {
+        locs.iter().zip(&classes).any(|(l, c)| *c == class && matches!(l, Loc::Stack(_)))
+    };
+    let mine = of_class(&intervals, Class::Vector);
+    if scan(&mine, &Choice::free(&vectors), &entry, &mut locs) && in_memory(&locs, Class::Vector) {
+        let mut registers = Registers { classes: &mut classes, widths: &mut widths, vectors: vectors.len() };
+        if let Some(moved) = reload(&mut lines, &mut registers) {
+            loops.iter_mut().for_each(|l| l.last = moved[l.last]);
+            for line in &mut lines {
+                if let Line::If { end, .. } = line {
+                    *end = moved[*end];
+                }
+            }
+            intervals = intervals_of(&mut lines, &loops, &classes, &entry);
+        }
+    }
     let mut out = Allocated {
         lines,
         loops,
-        locs: vec![Loc::None; program.classes.len()],
-        widths: program.widths,
-        lanes: program.lanes,
+        locs: vec![Loc::None; classes.len()],
+        widths,
+        lanes,
         level,
         stack: HEAD,
         spilled: [0; 3],
         used: 0,
+        shares_temporaries: false,
     };
     for (n, class) in [Class::Vector, Class::Mask, Class::General].into_iter().enumerate() {
         let all: Vec<u8> = match class {
-            Class::Vector => (0..if level == Level::Avx512 { 32 } else { 16 }).collect(),
+            Class::Vector => vectors.clone(),
             Class::Mask => (1..8).collect(),
             Class::General => GENERAL.to_vec(),
         };
-        let mine: Vec<&Interval> = intervals.iter().filter(|i| i.class == class).collect();
-        if scan(&mine, &all, &program.entry, &mut out.locs) {
-            let fewer: Vec<u8> = all.into_iter().filter(|r| !temporary(level, class).contains(r)).collect();
-            scan(&mine, &fewer, &program.entry, &mut out.locs);
+        let mine = of_class(&intervals, class);
+        if scan(&mine, &Choice::free(&all), &entry, &mut out.locs) {
+            let kept = temporary(level, class);
+            if class != Class::Vector || !temporaries::share(&mine, &all, kept, &entry, &mut out) {
+                let fewer: Vec<u8> = all.into_iter().filter(|r| !kept.contains(r)).collect();
+                scan(&mine, &Choice::free(&fewer), &entry, &mut out.locs);
+            }
         }
         let mut stacked = false;
         for i in mine {
@@ -197,7 +226,11 @@ pub fn allocate(program: Program, level: Level) -> Allocated {
     out
 }
 
-fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &[V; 4]) -> Vec<Interval> {
+fn of_class(intervals: &[Interval], class: Class) -> Vec<&Interval> {
+    intervals.iter().filter(|i| i.class == class).collect()
+}
+
+fn intervals_of(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &[V; 4]) -> Vec<Interval> {
     struct Seen {
         start: usize,
         end: usize,
@@ -309,12 +342,30 @@ fn intervals(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry: &
     out
 }
 
+/// Which registers an interval may have.
+struct Choice<'c> {
+    registers: &'c [u8],
+    /// Some that are also temporaries, and for every interval whether it may have those.
+    kept: Option<([u8; 2], &'c [bool])>,
+}
+
+impl<'c> Choice<'c> {
+    /// Any of them.
+    fn free(registers: &'c [u8]) -> Choice<'c> {
+        Choice { registers, kept: None }
+    }
+
+    fn allows(&self, interval: usize, register: u8) -> bool {
+        self.kept.as_ref().is_none_or(|(kept, may)| may[interval] || !kept.contains(&register))
+    }
+}
+
 /// Gives registers to intervals in order; what does not fit is marked to live in memory. Whether anything was.
-fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [Loc]) -> bool {
-    let mut free: Vec<u8> = registers.iter().rev().copied().collect();
+fn scan(intervals: &[&Interval], choice: &Choice<'_>, entry: &[V; 4], locs: &mut [Loc]) -> bool {
+    let mut free: Vec<u8> = choice.registers.iter().rev().copied().collect();
     let mut active: Vec<&Interval> = Vec::new();
     let mut spilled = false;
-    for i in intervals {
+    for (n, i) in intervals.iter().enumerate() {
         active.retain(|a| {
             let over = a.end <= i.start;
             if over && let Loc::Reg(r) = locs[a.v.0 as usize] {
@@ -328,7 +379,8 @@ fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [L
             _ => None,
         });
         let wanted = [arrives, liked].into_iter().flatten().find_map(|r| free.iter().position(|f| *f == r));
-        if let Some(at) = wanted.or_else(|| free.len().checked_sub(1)) {
+        let allowed = |at: &usize| choice.allows(n, free[*at]);
+        if let Some(at) = wanted.filter(allowed).or_else(|| (0..free.len()).rev().find(allowed)) {
             locs[i.v.0 as usize] = Loc::Reg(free.remove(at));
             active.push(i);
             continue;
@@ -342,7 +394,9 @@ fn scan(intervals: &[&Interval], registers: &[u8], entry: &[V; 4], locs: &mut [L
             let weight = if i.constant.is_some() || i.table { i.weight * 0.5 } else { i.weight };
             weight / (i.length + 1) as f64
         };
-        let cheapest = active.iter().enumerate().min_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
+        let fits = |a: &Interval| matches!(locs[a.v.0 as usize], Loc::Reg(r) if choice.allows(n, r));
+        let cheapest =
+            active.iter().enumerate().filter(|(_, a)| fits(a)).min_by(|a, b| cost(a.1).total_cmp(&cost(b.1)));
         spilled = true;
         match cheapest {
             Some((at, a)) if cost(a) < cost(i) => {

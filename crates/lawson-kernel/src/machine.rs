@@ -48,10 +48,19 @@ pub struct Machine {
     pub l3_bytes_per_fma: f64,
     /// The same from memory.
     pub memory_bytes_per_fma: f64,
+    /// How many streams of memory a core reads at once when it reads fastest: with one, what is far ahead is asked for by hints.
+    pub read_streams: i64,
     /// Multiply-adds that a core could do while a kernel is started and the team meets before it.
     pub fmas_per_start: f64,
     /// Multiply-adds that must be in flight to keep the units busy.
     pub fma_in_flight: i64,
+    /// The part of that latency that a tile with fewer outputs pays; the rest is hidden behind the tile before and after it, whose steps run at the
+    /// same time.
+    pub latency_paid: f64,
+    /// Steps of a sum that its end costs a tile which just hides the latency, and so makes up for nothing.
+    pub steps_drained: f64,
+    /// Vector registers that a tile leaves to what else its steps need.
+    pub spare_registers: i64,
     /// What chains of products are weighed by; without it there are none.
     pub chains: Option<Chains>,
     /// How fast it is, in seconds. Neither schedules nor fusion depend on these.
@@ -191,6 +200,11 @@ impl Machine {
             registers: self.registers / 2,
             pairs: false,
             dots: false,
+            // Two units load and two multiply; looking ahead past a tile of so few registers finds little to do.
+            loads_per_fma: 1.0,
+            latency_paid: 1.0,
+            steps_drained: 10.0,
+            spare_registers: 0,
             ..self.clone()
         }
     }
@@ -322,8 +336,12 @@ impl Default for Machine {
             l2_bytes_per_fma: 32.0,
             l3_bytes_per_fma: 14.0,
             memory_bytes_per_fma: 5.0,
+            read_streams: 1,
             fmas_per_start: 1750.0,
             fma_in_flight: 8,
+            latency_paid: 0.6,
+            steps_drained: 0.0,
+            spare_registers: 2,
             chains: None,
             rates: Rates::estimate(3e9, 1),
         }

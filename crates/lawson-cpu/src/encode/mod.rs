@@ -11,7 +11,7 @@ use crate::asm::{
     Alu, AsmError, Assembler, Code, Cond, Gpr, GprSrc, Inst, Label, Mem, MemSize, Plain, RegImm, Rm, Size,
     Width,
 };
-use crate::code::{Class, Gen, Op, Shape, Two, V};
+use crate::code::{Access, Class, Gen, Op, Shape, Two, V};
 use std::ops::Range;
 
 /// Words at the top of the stack: saved registers and operands.
@@ -106,7 +106,10 @@ impl Encoder<'_> {
                 self.holds = [None; 2];
             }
             match line {
-                Line::Op(op) => self.op(*op),
+                Line::Op(op) => {
+                    self.op(*op);
+                    self.forget_written(*op);
+                }
                 Line::Comment(text) => self.asm.comment(format_args!("{text}")),
                 Line::Begin(id) => self.begin(*id),
                 Line::End(id) => self.end(*id),
@@ -122,6 +125,23 @@ impl Encoder<'_> {
             }
             n += 1;
         }
+    }
+
+    /// What an operation wrote to a temporary that is also a register is not the constant that it held.
+    fn forget_written(&mut self, mut op: Op) {
+        if !self.code.shares_temporaries || self.holds == [None; 2] {
+            return;
+        }
+        let code = self.code;
+        let kept = self.temporary(Class::Vector);
+        let holds = &mut self.holds;
+        op.visit(&mut |v, access| {
+            if let (Loc::Reg(r), Access::Def | Access::Both) = (code.locs[v.0 as usize], access)
+                && let Some(at) = kept.iter().position(|k| *k == r)
+            {
+                holds[at] = None;
+            }
+        });
     }
 
     fn begin(&mut self, id: usize) {

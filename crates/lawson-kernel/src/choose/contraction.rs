@@ -79,6 +79,18 @@ impl<'k> Contraction<'k> {
         steps.fold(1, i64::saturating_mul)
     }
 
+    /// How many of them follow one another without a loop that ends, but for short ones.
+    pub(super) fn inner_steps(&self) -> i64 {
+        let mut steps = 1i64;
+        for f in self.sum_order().into_iter().rev() {
+            steps = steps.saturating_mul(extent(f).unwrap_or(SOME_STEPS));
+            if steps > UNROLLED {
+                break;
+            }
+        }
+        steps
+    }
+
     /// How many panels of so many columns there are.
     pub(super) fn panels(&self, width: i64) -> i64 {
         extent(self.vector()).map_or(SOME_PANELS, |columns| (columns + width - 1) / width)
@@ -251,7 +263,7 @@ impl<'k> Chooser<'k> {
                 possible &= r.guard.iter().all(|g| stride(g, f.axis) != Stride::Uneven);
             }
             score += i64::from(extent(f).is_none_or(|e| e >= self.machine.lanes));
-            if possible && score > 0 && best.is_none_or(|(s, _)| score > s) {
+            if possible && score >= 0 && best.is_none_or(|(s, _)| score > s) {
                 best = Some((score, i));
             }
         }
@@ -260,9 +272,12 @@ impl<'k> Chooser<'k> {
 
     /// Operands known when compiling lie in panels of the tile's width, in the order in which they are read.
     fn lay_out(&mut self, c: &Contraction<'k>, tile: Tile) {
-        let width = tile.vectors * self.machine.lanes;
+        let spread = self.read_once(c).filter(|_| self.machine.read_streams > 1).map(|a| a.buffer);
         for a in &c.reads {
             let b = self.kernel.buffer(a.buffer);
+            // Where several streams come faster than one, each vector of the tile is one.
+            let vectors = if spread == Some(a.buffer) { 1 } else { tile.vectors };
+            let width = vectors * self.machine.lanes;
             if !self.freedom.constants.contains(&a.buffer)
                 || b.role != Role::Input
                 || self.choice.layouts.iter().any(|(id, _)| *id == a.buffer)
@@ -503,12 +518,12 @@ impl<'k> Chooser<'k> {
         }
     }
 
-    /// Fetches ahead what is read once and does not come from the second cache: the weights of a single row. Whether there are any.
-    fn fetch_ahead(&mut self, c: &Contraction<'k>) -> bool {
-        let [sum] = c.summed.as_slice() else { return false };
+    /// What is read once and does not come from the second cache, if there is such an operand: the weights of a single row.
+    fn read_once<'c>(&self, c: &'c Contraction<'k>) -> Option<&'c Access> {
+        let [sum] = c.summed.as_slice() else { return None };
         let once = c.row().is_none_or(|r| extent(r) == Some(1));
         if !once || extent(sum).is_none_or(|e| e < 2 * STEPS_AHEAD || e % STEPS_BETWEEN != 0) {
-            return false;
+            return None;
         }
         let v = c.vector().axis;
         let far = |a: &&Access| {
@@ -520,9 +535,17 @@ impl<'k> Chooser<'k> {
                 && stride(&a.offset, v) != Stride::None
                 && stride(&a.offset, sum.axis) != Stride::None
         };
-        let Some(buffer) = c.reads.iter().find(far).map(|a| self.kernel.buffer(a.buffer).name.clone()) else {
+        c.reads.iter().find(far)
+    }
+
+    /// Fetches ahead what is read once, unless it comes in several streams. Whether it does.
+    fn fetch_ahead(&mut self, c: &Contraction<'k>) -> bool {
+        let (Some(a), [sum]) = (self.read_once(c), c.summed.as_slice()) else { return false };
+        let laid_out = self.choice.layouts.iter().any(|(id, _)| *id == a.buffer);
+        if laid_out && self.machine.read_streams > 1 {
             return false;
-        };
+        }
+        let buffer = self.kernel.buffer(a.buffer).name.clone();
         let name = self.name(sum);
         let [at, _] = self.split(&name, STEPS_BETWEEN, Tail::Exact);
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);

@@ -26,11 +26,12 @@ pub(super) const ENOUGH_SHARES: i64 = 8;
 /// The widest and the highest tile that is looked at; beyond them, registers run out in any shape that is good.
 pub(super) const WIDEST: i64 = 8;
 const HIGHEST: i64 = 16;
-/// The part of a multiply-add's latency that a tile too small to hide it pays; the rest is hidden behind the tile before and
-/// after it, whose steps run at the same time.
-const LATENCY_PAID: f64 = 0.6;
 /// What a row or a vector of a tile takes each step besides its loads: a part of an instruction to decode.
 const SIDE: f64 = 0.04;
+/// What a row of a tile takes, once, whose vectors end inside a line of the cache: the next panel reads and writes that line again.
+const BROKEN_LINE: f64 = 60.0;
+/// Bytes of a line of the cache.
+const LINE: i64 = 64;
 /// What counting and jumping takes each step.
 const LOOP: f64 = 0.3;
 /// Masks make the loads and multiply-adds of a panel that overhangs so much dearer.
@@ -70,6 +71,8 @@ pub(super) struct Demand {
     pub(super) blocked: bool,
     /// Steps of a sum: with the width, what a panel of the operand that moves with the vector holds.
     pub(super) depth: i64,
+    /// Those of its innermost loop.
+    pub(super) inner: i64,
 }
 
 impl Demand {
@@ -85,6 +88,7 @@ impl Demand {
             shares,
             blocked,
             depth: c.steps(),
+            inner: c.inner_steps(),
         };
         for a in &c.reads {
             let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;
@@ -116,7 +120,7 @@ impl Demand {
                     continue;
                 }
                 let tile = Tile { rows: height, vectors: width };
-                if self.registers(tile) > m.registers - 2 {
+                if self.registers(tile) > m.registers - m.spare_registers {
                     continue;
                 }
                 let sum = self.nest(m, tile, rows.unwrap_or(1), columns);
@@ -138,8 +142,11 @@ impl Demand {
         let (h, w) = (t.rows, t.vectors);
         let fma = (h * w) as f64;
         let loads = (self.by_row * h + self.by_vector * w + self.by_both * h * w) as f64 / m.loads_per_fma;
-        let latency = m.fma_in_flight as f64 * LATENCY_PAID;
-        fma.max(loads).max(latency).max(self.fetching(m, w)) + SIDE * (h + w) as f64 + LOOP
+        let drained = 1.0 + m.steps_drained / self.inner.max(1) as f64;
+        let latency = m.fma_in_flight as f64 * m.latency_paid * drained;
+        let lines = if w * m.lanes * m.lane_bytes % LINE == 0 { 0.0 } else { BROKEN_LINE * h as f64 };
+        let ends = lines / self.depth.max(1) as f64;
+        fma.max(loads).max(latency).max(self.fetching(m, w)) + SIDE * (h + w) as f64 + LOOP + ends
     }
 
     /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there.
@@ -194,6 +201,7 @@ mod tests {
             shares: 1,
             blocked: false,
             depth: 1024,
+            inner: 1024,
         };
         let t = product.tile(&Machine::default());
         assert!(product.registers(t) <= 30, "{t:?}");
@@ -234,9 +242,39 @@ mod tests {
             shares: 14,
             blocked: false,
             depth,
+            inner: depth,
         };
         let (short, long) = (product(64).tile(&Machine::default()), product(2304).tile(&Machine::default()));
         assert!(short.vectors > long.vectors && short.rows < long.rows, "{short:?} {long:?}");
+    }
+
+    #[test]
+    fn a_tile_of_few_registers_uses_them_all() {
+        let m = Machine::default().with_avx2();
+        let tile = |rows, columns, depth, inner, shares| {
+            let t = Demand {
+                columns: Some(columns),
+                rows: Some(Some(rows)),
+                by_row: 1,
+                by_vector: 1,
+                by_both: 0,
+                shares,
+                blocked: false,
+                depth,
+                inner,
+            };
+            let found = t.tile(&m);
+            assert!(t.registers(found) <= m.registers, "{found:?}");
+            (found.rows, found.vectors)
+        };
+        // A row of one vector asks for a load with every multiply-add, and one more.
+        assert_eq!(tile(49, 2048, 512, 512, 1), (5, 2));
+        assert_eq!(tile(56, 64, 576, 64, 56), (6, 2));
+        assert_eq!(tile(14, 256, 2304, 256, 14), (5, 2));
+        // Four rows and three of three vectors hide the latency, two vectors would not.
+        assert_eq!(tile(7, 512, 4608, 512, 7), (4, 3));
+        // Short sums end often: whole lines of the cache matter more.
+        assert_eq!(tile(196, 1024, 256, 256, 1), (6, 2));
     }
 
     #[test]
@@ -250,6 +288,7 @@ mod tests {
             shares: 1,
             blocked: false,
             depth: 1024,
+            inner: 1024,
         };
         assert!(one.tile(&Machine::default()).vectors >= 4);
     }

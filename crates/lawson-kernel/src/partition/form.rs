@@ -3,11 +3,14 @@
 //! In: a group of a graph; out: a [`Form`], which can be compared with that of another group of the graph. Names do not count, as they do
 //! not where a plan looks for a kernel that it has already.
 
-use crate::group::Group;
+use crate::group::{Group, Refused};
 use crate::hash::IdMap;
 use crate::layout::Orders;
 use crate::lower::Lowered;
 use lawson_graph::{Graph, HostTensor, Op, Type, ValueId};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 
 /// A group without its values.
 pub(super) struct Form<'g> {
@@ -76,5 +79,43 @@ impl<'g> Form<'g> {
 impl PartialEq for Form<'_> {
     fn eq(&self, other: &Form<'_>) -> bool {
         self.outputs == other.outputs && self.nodes == other.nodes && self.known == other.known
+    }
+}
+
+/// The kernels of groups that were lowered, by their forms: layers of a network repeat.
+#[derive(Default)]
+pub(super) struct Forms<'g>(HashMap<u64, Vec<(Form<'g>, Lowered)>>);
+
+impl<'g> Forms<'g> {
+    /// What lowering makes of a group, which is asked once for all groups of a form. What it refuses has names in it and is not kept.
+    pub(super) fn lowered(
+        &mut self,
+        graph: &'g Graph,
+        group: &Group,
+        orders: &'g Orders,
+        lower: impl FnOnce() -> Result<Lowered, Refused>,
+    ) -> Result<Lowered, Refused> {
+        let form = Form::of(graph, group, orders);
+        let alike = self.0.entry(form.digest()).or_default();
+        let known = alike.iter().find(|(f, _)| *f == form).and_then(|(f, l)| f.transfer(l, &form));
+        if let Some(lowered) = known {
+            return Ok(lowered);
+        }
+        let lowered = lower()?;
+        alike.push((form, lowered.clone()));
+        Ok(lowered)
+    }
+}
+
+impl Form<'_> {
+    /// A number that differs for most that are not equal.
+    fn digest(&self) -> u64 {
+        let mut h = DefaultHasher::new();
+        for (op, values) in &self.nodes {
+            std::mem::discriminant(*op).hash(&mut h);
+            values.hash(&mut h);
+        }
+        self.outputs.hash(&mut h);
+        h.finish()
     }
 }

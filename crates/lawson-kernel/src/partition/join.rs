@@ -5,6 +5,7 @@
 //! grows, so that looking at a candidate does not depend on how many nodes the groups have.
 
 use super::cost::Costs;
+use super::form::Forms;
 use super::order::{Between, Flow};
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
@@ -12,6 +13,7 @@ use crate::layout::Orders;
 use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, pieces, recurrence, takes};
 use crate::machine::Machines;
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, Site, ValueId};
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -81,6 +83,8 @@ pub(super) struct Groups<'g> {
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
     pub(super) lowered: HashMap<usize, Lowered>,
+    /// What lowering made of groups so far.
+    forms: RefCell<Forms<'g>>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
     pub(super) refused: HashMap<(usize, usize), (Refused, f64)>,
 }
@@ -104,6 +108,7 @@ impl<'g> Groups<'g> {
             part_of,
             heap: BinaryHeap::new(),
             lowered: HashMap::new(),
+            forms: RefCell::default(),
             refused: HashMap::new(),
         };
         for n in graph.node_ids() {
@@ -423,7 +428,9 @@ impl<'g> Groups<'g> {
 
     fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Lowered, Refused> {
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs: outputs.to_vec() };
-        lower_with(self.graph, &group, &Options { orders: Some(self.orders), ..Options::default() })
+        self.forms.borrow_mut().lowered(self.graph, &group, self.orders, || {
+            lower_with(self.graph, &group, &Options { orders: Some(self.orders), ..Options::default() })
+        })
     }
 
     /// The groups that a group must follow.
