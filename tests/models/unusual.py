@@ -348,32 +348,6 @@ def restorer():
     return planes(Restorer(), (30, 41))
 
 
-class Picks(nn.Module):
-    """Operators that pick, sort, count and scatter, which few networks have."""
-
-    def forward(self, x):
-        values, order = torch.sort(x, dim=-1, descending=True, stable=True)
-        ranks = order.argsort(-1)
-        bins = torch.bucketize(x, torch.linspace(-2, 2, 9), right=True)
-        most, where = x.cummax(-1)
-        reduced = torch.zeros(x.shape[0], 10).scatter_reduce(1, bins, x, "amax", include_self=False)
-        counts = F.one_hot(bins, 10).sum(1)
-        windows = x.unfold(-1, 5, 3)
-        rolled = torch.roll(x, (2,), (-1,)).flip(-1)
-        median = x.median(-1)
-        middle = x.kthvalue(3, -1).values
-        far = torch.tensordot(x, x, dims=([1], [1]))
-        kept = torch.nan_to_num(torch.log(x), nan=0.5, posinf=3.0, neginf=-3.0)
-        clipped = x.clamp(min=x.mean(-1, keepdim=True), max=torch.tensor(1.5))
-        lower = far.tril(-1) + far.triu(1) * 2 + torch.diag_embed(far.diagonal())
-        return values, ranks, bins, most, where, reduced, counts, windows, rolled, median.values, middle, kept, clipped, lower, x.logcumsumexp(-1), x.std(-1), x.var_mean(-1, unbiased=False)
-
-
-@family("picks_and_sorts")
-def picks_and_sorts():
-    return rows(Picks(), (23,))
-
-
 class Pieces(nn.Module):
     """Pieces of pictures taken apart and put together, places of maxima, samples of volumes."""
 
@@ -520,20 +494,3 @@ class Filter(nn.Module):
 @family("state_filter")
 def state_filter():
     return rows(Filter(), (6, 2))
-
-
-class Words(nn.Module):
-    """Bits and whole numbers: hashes, masks, shifts, remainders, parities."""
-
-    def forward(self, x):
-        low, high = x & 15, (x >> 4) ^ (x << 2)
-        rest = torch.remainder(-x, 7), torch.fmod(-x, 7), torch.div(-x, 3, rounding_mode="trunc"), -x // 3
-        hashed = (x * 2654435761) % 97
-        seen = (hashed.unsqueeze(-1) == torch.tensor([1, 5, 9, 12, 33])).any(-1)
-        both = (low > 3) ^ (high > 9)
-        return low, high, *rest, hashed, seen, both, both.all(-1), both.any(), x.cumsum(-1), x.prod(-1), (~x).to(torch.int32), x.float().frac(), x.abs(), x.to(torch.uint8)
-
-
-@family("bits")
-def bits():
-    return rows(Words(), (9,), make=lambda *shape: torch.randint(0, 200, shape))

@@ -158,6 +158,14 @@ pub(super) fn classifier(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let scores = cx.b.matmul(kernels, weights)?;
     let rho = cx.b.constant(HostTensor::from_slice(&[pairs.len()], rho)?)?;
     let scores = cx.b.add(scores, rho)?;
+    // Each pair has a vote, also where there are probabilities.
+    let first = positive(cx.b, scores)?;
+    let first = cx.b.cast(first, DType::F32)?;
+    let [gains, always] = vote_table(labels.len(), &pairs)?;
+    let (gains, always) = (cx.b.constant(gains)?, cx.b.constant(always)?);
+    let votes = cx.b.matmul(first, gains)?;
+    let votes = cx.b.add(votes, always)?;
+    let label = labels.best(cx, votes)?;
     let (a, c) = (cx.floats("prob_a")?.unwrap_or_default(), cx.floats("prob_b")?.unwrap_or_default());
     if !a.is_empty() {
         if a.len() != pairs.len() || c.len() != pairs.len() {
@@ -170,17 +178,8 @@ pub(super) fn classifier(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             cx.b.constant(HostTensor::from_slice(&[c.len()], c)?)?,
         );
         let chances = coupled(cx.b, scores, a, c, &pairs, labels.len())?;
-        let label = labels.best(cx, chances)?;
         return Ok(vec![label.into(), transform.apply(cx, chances)?.into()]);
     }
-    // Each pair has a vote.
-    let first = positive(cx.b, scores)?;
-    let first = cx.b.cast(first, DType::F32)?;
-    let votes = vote_table(labels.len(), &pairs)?;
-    let (yes, no) = (cx.b.constant(votes[0].clone())?, cx.b.constant(votes[1].clone())?);
-    let (gained, always) = (cx.b.matmul(first, yes)?, no);
-    let votes = cx.b.add(gained, always)?;
-    let label = labels.best(cx, votes)?;
     let scores = if pairs.len() == 1 {
         let turned = cx.b.mul_scalar(scores, -1.0)?;
         match transform {
