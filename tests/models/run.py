@@ -323,10 +323,12 @@ def main():
     import dense  # noqa: F401
     import further  # noqa: F401
     import language  # noqa: F401
+    import latest  # noqa: F401
     import mixed  # noqa: F401
     import newer  # noqa: F401
     import plain  # noqa: F401
     import science  # noqa: F401
+    import unusual  # noqa: F401
     import vision  # noqa: F401
     from case import FAMILIES
 

@@ -37,7 +37,9 @@ def case(name, op, inputs, outputs=("y",), constants=(), domain="com.microsoft",
     weights = [numpy_helper.from_array(a, n) for n, a in given if n in constants]
     outs = [helper.make_empty_tensor_value_info(o) for o in outputs if o]
     graph = helper.make_graph([node], name, infos, outs, weights)
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, version if domain == "ai.onnx.ml" else 1)]
+    opsets = [helper.make_opsetid("", 18)]
+    if domain:
+        opsets.append(helper.make_opsetid(domain, version if domain == "ai.onnx.ml" else 1))
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = {n: a for n, a in given if n not in constants}
@@ -299,8 +301,68 @@ def lengths():
     of("group_query_alone", 2, 3, [4], 5, do_rotary=1, **fixed)
 
 
+def few_bits():
+    """Tables and weights of few bits as quantisers write them, and columns with scales of their own."""
+    ids = np.array([[3, 0, -1], [6, 2, 2]], np.int64)
+    for bits in (4, 8):
+        rows, width, block = 7, 48, 16
+        data, scales = u8(rows, width * bits // 8), np.abs(f32(rows, width // block)) / 8
+        zeros = u8(rows, (width // block * bits + 7) // 8)
+        given = [("data", data), ("ids", ids), ("scales", scales)]
+        settings = dict(bits=bits, block_size=block, gather_axis=0, quantize_axis=1)
+        case(f"gather_{bits}_bits", "GatherBlockQuantized", given, constants=("data", "scales"), **settings)
+        case(f"gather_{bits}_bits_zero_points", "GatherBlockQuantized", [*given, ("z", zeros)], constants=("data", "scales", "z"), **settings)
+    rows, depth, block = 6, 40, 16
+    for kind, name in ((0, "fp4"), (1, "nf4")):
+        inputs = [("a", f32(3, depth)), ("b", u8(rows * depth // 2)), ("m", np.abs(f32(rows * depth // block)))]
+        case(f"matmul_{name}", "MatMulBnb4", inputs, constants=("b", "m"), K=depth, N=rows, block_size=block, quant_type=kind)
+    blocks = 3
+    inputs = [("a", f32(3, depth)), ("b", u8(rows, blocks, 8)), ("scales", np.abs(f32(rows, blocks)) / 8), ("z", 8 + 2 * f32(rows, blocks))]
+    case("matmul_4_bits_float_zero_points", "MatMulNBits", inputs, constants=("b", "scales", "z"), K=depth, N=rows, bits=4, block_size=block)
+    one = lambda v, dtype=np.float32: np.array(v, dtype)
+    columns = [("bs", np.abs(f32(5)) / 50), ("bz", RNG.integers(-3, 4, 5).astype(np.int8))]
+    inputs = [("a", u8(2, 3, 8)), ("as", one(0.02)), ("az", one(120, np.uint8)), ("b", RNG.integers(-60, 60, (8, 5)).astype(np.int8)), *columns, ("ys", one(0.05)), ("yz", one(130, np.uint8))]
+    case("qlinear_matmul_columns", "QLinearMatMul", inputs, constants=("as", "az", "b", "bs", "bz", "ys", "yz"), domain="")
+    case("cdist", "CDist", [("a", f32(5, 4)), ("b", f32(3, 4))], metric="euclidean")
+    case("cdist_squared", "CDist", [("a", f32(5, 4)), ("b", f32(3, 4))], metric="sqeuclidean")
+    regions = np.array([[0, 0, 0, 6, 6], [1, 2, 3, 13, 11], [0, 5.5, 4.4, 9, 9], [1, 0, 0, 0, 0], [0, 20, 20, 30, 30]], np.float32)
+    case("max_roi_pool", "MaxRoiPool", [("x", f32(2, 3, 12, 14)), ("r", regions)], domain="", pooled_shape=[3, 2], spatial_scale=0.8)
+
+
+def vectors():
+    """Support vectors, and categories that are texts."""
+    ml = dict(domain="ai.onnx.ml", version=1)
+    x = f32(9, 4)
+
+    def machine(per_class, **more):
+        count, classes = sum(per_class), len(per_class)
+        pairs = classes * (classes - 1) // 2
+        numbers = lambda n: [float(v) for v in f32(n)]
+        made = dict(support_vectors=numbers(count * 4), coefficients=numbers(count * (classes - 1)), rho=numbers(pairs), vectors_per_class=per_class, **more)
+        if made.pop("chances", False):
+            made |= dict(prob_a=[-abs(v) for v in numbers(pairs)], prob_b=numbers(pairs))
+        return made
+
+    outputs = ("label", "scores")
+    kernels = {"linear": dict(kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0]), "rbf": dict(kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0]), "poly": dict(kernel_type="POLY", kernel_params=[0.3, 0.5, 3.0]), "sigmoid": dict(kernel_type="SIGMOID", kernel_params=[0.2, 0.1, 3.0])}
+    for name, kernel in kernels.items():
+        case(f"svm_classifier_{name}", "SVMClassifier", [("x", x)], outputs, **machine([3, 2, 4]), **kernel, classlabels_ints=[5, 7, 9], **ml)
+    case("svm_classifier_chances", "SVMClassifier", [("x", x)], outputs, **machine([3, 2, 4, 2], chances=True), **kernels["rbf"], classlabels_ints=[1, 2, 3, 4], **ml)
+    case("svm_classifier_two_chances", "SVMClassifier", [("x", x)], outputs, **machine([3, 2], chances=True), **kernels["rbf"], classlabels_ints=[0, 1], **ml)
+    case("svm_classifier_two", "SVMClassifier", [("x", x)], outputs, **machine([3, 2]), **kernels["rbf"], classlabels_ints=[0, 1], **ml)
+    case("svm_classifier_two_logistic", "SVMClassifier", [("x", x)], outputs, **machine([3, 2]), **kernels["rbf"], classlabels_ints=[0, 1], post_transform="LOGISTIC", **ml)
+    case("svm_classifier_texts", "SVMClassifier", [("x", x)], outputs, **machine([3, 2, 3]), **kernels["rbf"], classlabels_strings=["a", "bb", "c"], **ml)
+    numbers = lambda n: [float(v) for v in f32(n)]
+    case("svm_classifier_lines", "SVMClassifier", [("x", x)], outputs, coefficients=numbers(12), rho=numbers(1), **kernels["linear"], classlabels_ints=[3, 1, 2], **ml)
+    for name, kernel in kernels.items():
+        case(f"svm_regressor_{name}", "SVMRegressor", [("x", x)], support_vectors=numbers(20), coefficients=numbers(5), rho=numbers(1), n_supports=5, **kernel, **ml)
+    case("svm_regressor_one_class", "SVMRegressor", [("x", x)], support_vectors=numbers(20), coefficients=numbers(5), rho=[-0.3], n_supports=5, one_class=1, **kernels["rbf"], **ml)
+    texts = np.array([["red", "blue"], ["green", "red"]], object)
+    case("one_hot_encoder_texts", "OneHotEncoder", [("x", texts)], cats_strings=["blue", "red", "yellow"], zeros=1, **ml)
+
+
 if __name__ == "__main__":
     shutil.rmtree(TARGET, ignore_errors=True)
-    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles, lengths):
+    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles, lengths, few_bits, vectors):
         group()
     print(f"{sum(1 for _ in TARGET.iterdir())} cases by ONNX Runtime {ort.__version__} in {TARGET}")

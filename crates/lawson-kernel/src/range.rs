@@ -160,7 +160,14 @@ impl<'k> Scope<'k> {
             lo = lo.zip(l).and_then(|(a, b)| a.checked_add(b));
             hi = hi.zip(h).and_then(|(a, b)| a.checked_add(b));
         }
-        (lo.max(self.left_over(index)), hi)
+        let (mut lo, mut hi) = (lo.max(self.left_over(index)), hi);
+        if let Some((rest, [least, most])) = remainder_in(index) {
+            let (l, h) = self.interval(&rest);
+            let (l, h) = (l.and_then(|l| l.checked_add(least)), h.and_then(|h| h.checked_add(most)));
+            lo = lo.max(l);
+            hi = hi.into_iter().chain(h).min();
+        }
+        (lo, hi)
     }
 
     /// What is left of a loop is at least 1 inside it: the lower bound of `end - axis + c`.
@@ -380,6 +387,44 @@ impl<'k> Scope<'k> {
         }
         self.within(&self.simplify(index), end)
     }
+}
+
+/// A quotient and what it is taken from, of an index: `c·(x/a) - c·m·(x/(a·m))` is `c` times a remainder by `m`. What is left of the index
+/// without them, and between which numbers they are.
+fn remainder_in(index: &Index) -> Option<(Index, [i64; 2])> {
+    if index.terms().len() < 2 {
+        return None;
+    }
+    let quotients = index.terms().iter().filter_map(|(atom, c)| match atom {
+        Atom::Div(x, k) => Some((atom, x, k.as_const().filter(|k| *k > 0)?, c.as_const()?)),
+        _ => None,
+    });
+    for (atom, x, k, c) in quotients {
+        for (other, times) in index.terms().iter().filter(|(other, _)| other != atom) {
+            let Some(times) = times.as_const() else { continue };
+            // How many of the lesser make the greater, and how far `x` is from the atom.
+            let (m, offset) = match other {
+                Atom::Div(y, less) if y == x => match less.as_const() {
+                    Some(less) if less > 0 && k % less == 0 => (k / less, 0),
+                    _ => continue,
+                },
+                _ => match (x.terms(), x.offset().as_const()) {
+                    ([(only, one)], Some(offset)) if only == other && one.is(1) => (k, offset),
+                    _ => continue,
+                },
+            };
+            let Some(most) = times.checked_mul(m - 1) else { continue };
+            if times.checked_mul(m) != c.checked_neg() {
+                continue;
+            }
+            let Some(moved) = times.checked_mul(offset) else { continue };
+            let mut rest = index.clone() - moved;
+            rest.add_term(atom.clone(), Dim::from(-c));
+            rest.add_term(other.clone(), Dim::from(-times));
+            return Some((rest, [most.min(0), most.max(0)]));
+        }
+    }
+    None
 }
 
 fn times(a: Option<i64>, c: i64) -> Option<i64> {

@@ -3,7 +3,7 @@
 //! A function sees nothing but its operands and attributes. An attribute of a node inside may refer to one of the call;
 //! it is replaced by that, by the function's default, or left out.
 
-use crate::import::{Function, MAX_DEPTH, Model, node as import_node};
+use crate::import::{Function, MAX_DEPTH, Model, node as import_node, place};
 use crate::item::Item;
 use crate::proto::{AttributeProto, NodeProto};
 use crate::scope::Scope;
@@ -47,7 +47,7 @@ pub(crate) fn inline(
                 name.clear();
             }
         }
-        import_node(&model, b, &mut inner, &node, depth + 1)?;
+        import_node(&model, b, &mut inner, &node, depth + 1).map_err(|e| e.at(place(Some(name), &node)))?;
     }
     let result = |name: &String| {
         inner.find(name).ok_or_else(|| {

@@ -238,7 +238,7 @@ fn used_too_early(scope: &Scope<'_>, graph: &GraphProto, node: &NodeProto) -> Op
 }
 
 /// The place of a node, for errors.
-fn place(graph: Option<&str>, node: &NodeProto) -> Place {
+pub(crate) fn place(graph: Option<&str>, node: &NodeProto) -> Place {
     Place::Node {
         graph: graph.unwrap_or_default().to_string(),
         op: node.op_type.clone().unwrap_or_default(),

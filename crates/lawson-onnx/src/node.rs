@@ -60,6 +60,12 @@ impl<'a, 's> NodeCx<'a, 's> {
         Error::new(Code::OnnxUnsupported, message)
     }
 
+    /// That an attribute is a word which is none of those that it can be.
+    pub(crate) fn no_such(&self, attribute: &str, word: &str, words: &[&str]) -> Error {
+        self.wrong(format!("`{attribute}` of `{}` is `{word}`", self.op()))
+            .help(format!("it can be {}", words.join(", ")))
+    }
+
     fn attribute_error(&self, name: &str, message: impl Into<String>) -> Error {
         self.wrong(message).at(Place::Attribute { op: self.op().to_string(), name: name.to_string() })
     }
@@ -192,6 +198,10 @@ impl<'a, 's> NodeCx<'a, 's> {
                 "axis {axis} of `{}` is not an axis of a tensor with {rank} dimensions",
                 self.op()
             ))
+            .help(match rank {
+                0 => "a scalar has no axes".to_string(),
+                _ => format!("its axes are -{rank} to {}; negative ones count from the end", rank - 1),
+            })
         })
     }
 
@@ -295,7 +305,13 @@ impl<'a, 's> NodeCx<'a, 's> {
 
     /// An integer attribute that is 0 or 1.
     pub(crate) fn flag(&self, name: &'static str, default: bool) -> Result<bool> {
-        Ok(self.int(name)?.map_or(default, |i| i != 0))
+        match self.int(name)? {
+            None => Ok(default),
+            Some(i @ 0..=1) => Ok(i == 1),
+            Some(i) => Err(self
+                .attribute_error(name, format!("the attribute is {i}, but it says yes or no"))
+                .help("it can be 0 or 1")),
+        }
     }
 
     /// A float attribute.
@@ -371,7 +387,7 @@ impl<'a, 's> NodeCx<'a, 's> {
     pub(crate) fn dtype(&self, name: &'static str) -> Result<Option<DType>> {
         match self.int(name)? {
             None => Ok(None),
-            Some(number) => crate::tensor::dtype(i32::try_from(number).unwrap_or(-1)).map(Some),
+            Some(number) => crate::tensor::dtype(number).map(Some),
         }
     }
 

@@ -9,7 +9,7 @@ use lawson_graph::{Builder, Code, Dim, Error, Result, ValueId, nearest};
 use std::collections::{HashMap, HashSet};
 
 /// The longest name that is taken for a misspelt one.
-const MAX_NEAR: usize = 80;
+pub(crate) const MAX_NEAR: usize = 80;
 
 /// Names with what they stand for.
 #[derive(Debug, Default)]

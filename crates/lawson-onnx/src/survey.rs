@@ -3,11 +3,12 @@
 //! In: the model. Out: one error that lists every unknown operator with its domain, its version and the nodes that use it.
 
 use crate::decode::{Opsets, canonical_domain};
-use crate::import::Functions;
+use crate::import::{Functions, place};
 use crate::op::{lookup, since};
 use crate::proto::{GraphProto, ModelProto, NodeProto};
+use crate::scope::MAX_NEAR;
 use lawson_graph::{Code, Error, Result, nearest};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 
 /// How many nodes are named for each operator.
@@ -24,7 +25,7 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         nodes(&function.proto.node, &function.opsets, functions, &mut unknown);
     }
     if unknown.is_empty() {
-        return Ok(());
+        return bodies_know_their_names(graph, functions);
     }
     let count = unknown.len();
     let mut message = format!(
@@ -36,8 +37,11 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         let version = version.map_or("no version imported".to_string(), |v| format!("version {v}"));
         let hint = match since(domain, name) {
             Some(first) => format!(", which has it from version {first} on"),
-            None => nearest(name, crate::op::operators(domain))
-                .map_or_else(String::new, |near| format!(", which has `{near}`")),
+            None => match (elsewhere(domain, name), nearest(name, crate::op::operators(domain))) {
+                (Some(other), _) => format!(", but of {other} there is one"),
+                (None, Some(near)) => format!(", which has `{near}`"),
+                (None, None) => String::new(),
+            },
         };
         let named: Vec<String> = nodes.iter().take(SHOWN).map(|n| format!("`{}`", node_name(n))).collect();
         let more = match nodes.len().saturating_sub(SHOWN) {
@@ -49,6 +53,64 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
     }
     Err(Error::new(Code::OnnxUnsupported, message)
         .help("simplify the model, export it at another opset, or ask for the operators"))
+}
+
+/// Refuses a body that uses a name which nothing defines. Nodes outside of bodies are all imported, and those of bodies are not where a
+/// branch is never taken or a loop makes no iteration.
+fn bodies_know_their_names(graph: &GraphProto, functions: &Functions<'_>) -> Result<()> {
+    let mut around = vec![names(graph)];
+    bodies(&graph.node, graph.name.as_deref(), &mut around)?;
+    for function in functions.all() {
+        let own = function.proto.input.iter().chain(function.proto.node.iter().flat_map(|n| &n.output));
+        let name = function.proto.name.as_deref();
+        bodies(&function.proto.node, name, &mut vec![own.map(String::as_str).collect()])?;
+    }
+    Ok(())
+}
+
+/// What a graph defines, wherever it does.
+fn names(graph: &GraphProto) -> HashSet<&str> {
+    let inputs = graph.input.iter().filter_map(|i| i.name.as_deref());
+    let constants = graph.initializer.iter().filter_map(|t| t.name.as_deref());
+    let sparse = graph.sparse_initializer.iter().filter_map(|t| t.values.as_ref()?.name.as_deref());
+    let results = graph.node.iter().flat_map(|n| &n.output).map(String::as_str);
+    inputs.chain(constants).chain(sparse).chain(results).collect()
+}
+
+fn bodies<'m>(list: &'m [NodeProto], of: Option<&str>, around: &mut Vec<HashSet<&'m str>>) -> Result<()> {
+    for node in list {
+        for body in node.attribute.iter().filter_map(|a| a.g.as_ref()) {
+            around.push(names(body));
+            let name = body.name.as_deref();
+            body.node
+                .iter()
+                .try_for_each(|inner| knows_its_names(inner, around).map_err(|e| e.at(place(name, inner))))
+                .and_then(|()| bodies(&body.node, name, around))
+                .map_err(|e| e.at(place(of, node)))?;
+            around.pop();
+        }
+    }
+    Ok(())
+}
+
+fn knows_its_names(node: &NodeProto, around: &[HashSet<&str>]) -> Result<()> {
+    let undefined = |name: &&String| !name.is_empty() && !around.iter().any(|s| s.contains(name.as_str()));
+    let Some(name) = node.input.iter().find(undefined) else { return Ok(()) };
+    let known = around.iter().flatten().copied().filter(|n| !n.is_empty() && n.len() <= MAX_NEAR);
+    // Sets have no order; the message should.
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
+    let help = match nearest(name, known) {
+        Some(near) => format!("there is `{near}`, which may be meant"),
+        None => "nothing that the body can see has this name; part of the model may be missing".to_string(),
+    };
+    Err(Error::new(Code::OnnxModel, format!("nothing defines the value `{name}`")).help(help))
+}
+
+/// Another domain that has an operator of this name.
+fn elsewhere(domain: &str, name: &str) -> Option<&'static str> {
+    let mut others = crate::op::DOMAINS.iter().filter(|d| **d != domain);
+    others.find(|d| since(d, name).is_some()).map(|d| if d.is_empty() { "ai.onnx" } else { *d })
 }
 
 /// The operators that a model uses: domain and name.

@@ -10,7 +10,8 @@ use lawson_graph::{Code, DType, Element, Error, HostTensor, Place, Result};
 use std::sync::Arc;
 
 /// The dtype of a number of the format's `DataType`.
-pub(crate) fn dtype(number: i32) -> Result<DType> {
+pub(crate) fn dtype(number: impl Into<i64>) -> Result<DType> {
+    let number: i64 = number.into();
     Ok(match number {
         1 => DType::F32,
         2 => DType::U8,
@@ -50,8 +51,21 @@ pub(crate) fn dtype(number: i32) -> Result<DType> {
 
 /// The tensor that a message holds.
 pub(crate) fn host_tensor(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
-    read(proto, external)
-        .map_err(|e| e.at(Place::Field(format!("tensor `{}`", proto.name.as_deref().unwrap_or_default()))))
+    read(proto, external).map_err(|e| match proto.name.as_deref().filter(|n| !n.is_empty()) {
+        Some(name) => e.at(Place::Field(format!("tensor `{name}`"))),
+        None => e,
+    })
+}
+
+/// Whether raw data stand beside elements in a field of their type.
+fn is_said_twice(proto: &TensorProto) -> bool {
+    let typed = !proto.float_data.is_empty()
+        || !proto.int32_data.is_empty()
+        || !proto.int64_data.is_empty()
+        || !proto.double_data.is_empty()
+        || !proto.uint64_data.is_empty();
+    let raw = proto.raw_data.as_ref().is_some_and(|r| !r.is_empty());
+    raw && typed || typed && proto.data_location == Some(LOCATION_EXTERNAL)
 }
 
 fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
@@ -72,6 +86,13 @@ fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {
     };
     if dtype == DType::Str {
         return text(proto, &sizes, count);
+    }
+    if is_said_twice(proto) {
+        return Err(Error::new(
+            Code::OnnxModel,
+            "the elements of the tensor are in `raw_data` and in another field at once",
+        )
+        .help("a tensor has its elements in one place: empty the others"));
     }
     let bytes = match (proto.data_location, &proto.raw_data) {
         (Some(LOCATION_EXTERNAL), _) => external.bytes(&proto.external_data, dtype.bytes_for(count))?,
@@ -107,13 +128,15 @@ pub(crate) fn sparse_tensor(proto: &SparseTensorProto, external: &mut External) 
     let sizes: Option<Vec<usize>> = proto.dims.iter().map(|d| usize::try_from(*d).ok()).collect();
     let count = sizes.as_ref().and_then(|s| s.iter().try_fold(1usize, |n, s| n.checked_mul(*s)));
     let (Some(sizes), Some(count)) = (sizes, count) else {
-        return Err(wrong(format!("a sparse tensor of sizes {:?}", proto.dims)));
+        return Err(wrong(format!("a sparse tensor of sizes {:?}", proto.dims))
+            .help("sizes are 0 or more, and their product is a number of elements that memory can hold"));
     };
     if count > values.len().saturating_mul(MAX_SPARSE).max(4096) {
         return Err(Error::new(
             Code::Budget,
             format!("a sparse tensor of {count} elements lists only {}", values.len()),
-        ));
+        )
+        .help(format!("it becomes a dense one, of {MAX_SPARSE} elements for each that is listed at most")));
     }
     let place = |i: usize| match indices.sizes() {
         [_] => usize::try_from(indices.int_at(i)).ok(),
@@ -127,7 +150,8 @@ pub(crate) fn sparse_tensor(proto: &SparseTensorProto, external: &mut External) 
     let places: Option<Vec<usize>> =
         (0..values.len()).map(|i| place(i).filter(|p| listed && *p < count)).collect();
     let Some(places) = places else {
-        return Err(wrong("the indices of a sparse tensor do not fit its values or its sizes".to_string()));
+        return Err(wrong("the indices of a sparse tensor do not fit its values or its sizes".to_string())
+            .help("there is one index into all elements for each value, or one for each axis, and all are inside"));
     };
     let dtype = values.dtype();
     if dtype.is_float() {

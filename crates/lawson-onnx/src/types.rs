@@ -37,6 +37,15 @@ fn dims(info: &ValueInfoProto) -> impl Iterator<Item = &DimensionValue> {
     shape.into_iter().flat_map(|s| &s.dim).filter_map(|d| d.value.as_ref())
 }
 
+/// Whether a tensor may have these sizes.
+fn fits(declared: &[DimensionProto], sizes: &[usize]) -> bool {
+    let one = |(dim, size): (&DimensionProto, &usize)| match dim.value {
+        Some(DimensionValue::Value(v)) => v < 0 || usize::try_from(v) == Ok(*size),
+        _ => true,
+    };
+    declared.len() == sizes.len() && declared.iter().zip(sizes).all(one)
+}
+
 /// Checks a tensor that takes the place of an input: its dtype, and its sizes where the model says them.
 pub(crate) fn check_fixed(info: &ValueInfoProto, tensor: &HostTensor) -> Result<()> {
     let name = info.name.as_deref().unwrap_or_default();
@@ -44,12 +53,7 @@ pub(crate) fn check_fixed(info: &ValueInfoProto, tensor: &HostTensor) -> Result<
         return Ok(());
     };
     let dims = declared.shape.as_ref().map(|s| s.dim.as_slice());
-    let fits = |(dim, size): (&DimensionProto, &usize)| match dim.value {
-        Some(DimensionValue::Value(v)) => v < 0 || usize::try_from(v) == Ok(*size),
-        _ => true,
-    };
-    let sizes = tensor.sizes();
-    let same_shape = dims.is_none_or(|d| d.len() == sizes.len() && d.iter().zip(sizes).all(fits));
+    let same_shape = dims.is_none_or(|d| fits(d, tensor.sizes()));
     if same_shape && dtype(declared.elem_type.unwrap_or(0))? == tensor.dtype() {
         return Ok(());
     }
@@ -178,6 +182,14 @@ impl Names {
     ) -> Result<Type> {
         let dtype = dtype(tensor.elem_type.unwrap_or(0))?;
         if let Some(sizes) = sizes {
+            let declared = tensor.shape.as_ref().map(|s| s.dim.as_slice());
+            if !declared.is_none_or(|d| fits(d, sizes)) {
+                return Err(Error::new(
+                    Code::InputType,
+                    format!("the input `{name}` is declared with another shape than the {sizes:?} that came"),
+                )
+                .help("give a tensor of the declared shape, or leave sizes open in the declaration"));
+            }
             return Ok(Type::tensor(dtype, Shape::from(sizes)));
         }
         let unsaid = DimensionProto { value: None };

@@ -197,7 +197,8 @@ impl<'g> Builder<'g> {
 
     fn push_output(&mut self, name: &str, value: ValueId, lives_in: Option<usize>) -> Result<()> {
         if self.outputs.iter().any(|o| o.name == name) {
-            return Err(Error::new(Code::DuplicateName, format!("there is already an output `{name}`")));
+            return Err(Error::new(Code::DuplicateName, format!("there is already an output `{name}`"))
+                .help("outputs have different names: rename or remove one of them"));
         }
         if !self.knows(value) {
             return Err(Error::new(

@@ -25,6 +25,8 @@ const SOME_PANELS: i64 = 8;
 const ROWS_WORTH_PACKING: i64 = 32;
 /// Steps of a sum that are unrolled so that a guard is decided for each alone.
 const UNROLLED: i64 = 16;
+/// Steps of a sum beside which storing the lanes of its result one by one is little.
+const LONG_SUM: i64 = 64;
 /// An axis shorter than this is no vector.
 const LEAST_VECTOR: i64 = 4;
 /// Rows beyond this many make a row axis no better.
@@ -177,7 +179,8 @@ impl<'k> Chooser<'k> {
     ) -> bool {
         let Some((summed, values)) = summed(body, acc) else { return false };
         let reads = loads(self.kernel, values);
-        let Some(vector) = self.vector_axis(n, &reads, stages, position) else {
+        let steps = summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS)).fold(1, i64::saturating_mul);
+        let Some(vector) = self.vector_axis(n, &reads, stages, position, steps) else {
             return false;
         };
         let v = n.loops[vector];
@@ -206,13 +209,14 @@ impl<'k> Chooser<'k> {
         true
     }
 
-    /// The loop over outputs that becomes the vector.
+    /// The loop over outputs that becomes the vector; a sum has so many steps.
     fn vector_axis(
         &self,
         n: &Nest<'k>,
         reads: &[Access],
         stages: &'k [Node],
         position: Position,
+        steps: i64,
     ) -> Option<usize> {
         let free = |a: &Access| self.freedom.constants.contains(&a.buffer);
         // Rows enough that copying what they share is paid back.
@@ -237,6 +241,8 @@ impl<'k> Chooser<'k> {
                 let offset = self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
                 match stride(&offset, f.axis) {
                     Stride::Known(1) => score += 10,
+                    // One element a lane, once for all steps of a sum.
+                    Stride::Known(_) | Stride::Unknown if steps >= LONG_SUM => score -= 2,
                     Stride::Known(_) | Stride::Unknown => score -= 4,
                     Stride::None | Stride::Uneven | Stride::Data => possible = false,
                 }

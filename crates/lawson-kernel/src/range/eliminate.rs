@@ -165,8 +165,8 @@ impl<'k> Scope<'k> {
     }
 }
 
-/// Indices that are each at least as great as this one (or as small), simpler ones first: members of minima (or maxima), and `x` for
-/// `k·(x/k)` (or `x - k + 1`).
+/// Indices that are each at least as great as this one (or as small), simpler ones first: members of minima (or maxima), any number of
+/// times, and `x` for `k·(x/k)` (or `x - k + 1`).
 pub(super) fn outer_bounds(index: &Index, side: Side) -> Vec<Index> {
     // Most are sums of axes, and nothing is simpler than that.
     if index.terms().iter().all(|(atom, _)| matches!(atom, Atom::Axis(_) | Atom::Mod(..) | Atom::At(_))) {
@@ -193,16 +193,22 @@ fn add_outer_bounds(index: &Index, side: Side, all: &mut Vec<Index>) {
     if all.len() >= EXTREMES || all.contains(index) {
         return;
     }
-    let extremum = index.terms().iter().find_map(|(atom, c)| match (atom, side) {
-        (Atom::Min(members), Side::High) | (Atom::Max(members), Side::Low) if c.is(1) => {
-            Some((atom, members))
+    // A minimum is no greater than its members; so are several, and what is taken away of a maximum.
+    let extremum = index.terms().iter().find_map(|(atom, c)| {
+        let c = c.as_const()?;
+        match (atom, (c > 0) == (side == Side::High)) {
+            (Atom::Min(members), true) | (Atom::Max(members), false) => Some((atom, members, c)),
+            _ => None,
         }
-        _ => None,
     });
-    if let Some((atom, members)) = extremum {
+    if let Some((atom, members, c)) = extremum {
         let mut rest = index.clone();
-        rest.add_term(atom.clone(), Dim::from(-1));
-        members.iter().for_each(|m| add_outer_bounds(&(rest.clone() + m.clone()), side, all));
+        rest.add_term(atom.clone(), Dim::from(-c));
+        for member in members {
+            let mut put = rest.clone();
+            put.add_scaled(member, &Dim::from(c));
+            add_outer_bounds(&put, side, all);
+        }
         return;
     }
     all.push(index.clone());

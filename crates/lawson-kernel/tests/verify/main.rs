@@ -5,6 +5,7 @@
 #[path = "../schedule/kernels.rs"]
 mod kernels;
 mod meet;
+mod ranges;
 
 use kernels::{convolution, matmul, picked, scale};
 use lawson_graph::op::{BinaryKind, UnaryKind};

@@ -1,7 +1,7 @@
 //! What runs together does not meet: parallel iterations, scratch, parts of one buffer.
 
 use super::{broken, refused, root, small};
-use lawson_graph::{Code, DType, Dim, Facts};
+use lawson_graph::{Code, DType, Dim, Fact, Facts, Relation};
 use lawson_kernel::build::{loop_of, store};
 use lawson_kernel::*;
 
@@ -129,4 +129,33 @@ fn parts_of_one_buffer_are_told_apart_however_loops_are_split() {
         let mut meets = Kernel::parse(&text.replace("j + N]", "j + N - 1]")).unwrap();
         schedule.parse::<Schedule>().unwrap().apply(&mut meets).unwrap_err();
     }
+}
+
+/// A block of 512 of `L` elements for each iteration of a parallel loop, and of what is left of it after fours one pair at most, the
+/// number of pairs being the lesser of 1 and what `pairs` makes of the block's size.
+fn pairs_of_blocks(pairs: fn(Index) -> Index) -> Kernel {
+    let mut facts = Facts::new();
+    facts.add(Fact::new("L", Relation::Ge, 1)).unwrap();
+    let length = Dim::from("L");
+    let mut k = Kernel::new("blocks", facts);
+    let y = k.output("y", DType::F32, &[length.clone()]);
+    let [block, pair, of_pair] = ["block", "pair", "of_pair"].map(|name| k.add_axis(name));
+    let size = Index::constant(512).min(Index::constant(length.clone()) - block);
+    let begin = size.clone().floor_div(4) * 4;
+    let end = begin.clone() + Index::constant(1).min(pairs(size)) * 2;
+    let value = k.f32(1.0);
+    let place = Index::axis(block) + pair + of_pair;
+    let inner = loop_of(of_pair, 0, 2, 1, Kind::Serial, vec![store(y, vec![place], value)]);
+    let middle = loop_of(pair, begin, end, 2, Kind::Serial, vec![inner]);
+    k.body = vec![loop_of(block, 0, length, 512, Kind::Parallel, vec![middle])];
+    k
+}
+
+#[test]
+fn pieces_of_an_open_axis_stay_in_their_blocks() {
+    // What is left after fours, in twos.
+    verify(&pairs_of_blocks(|size| size.clone().floor_div(2) - size.floor_div(4) * 2)).unwrap();
+    // A pair after the last four, whether there is one or not: the first two elements of the next block.
+    let beyond = pairs_of_blocks(|size| size.floor_div(2));
+    refused(&beyond, Code::KernelConflict, "may meet in `y`");
 }

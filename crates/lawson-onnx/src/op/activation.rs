@@ -76,7 +76,7 @@ pub(super) fn gelu(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let form = match cx.text("approximate")? {
         None | Some("none") => GeluForm::Exact,
         Some("tanh") => GeluForm::Tanh,
-        Some(other) => return Err(cx.wrong(format!("`Gelu` has no approximation `{other}`"))),
+        Some(other) => return Err(cx.no_such("approximate", other, &["none", "tanh"])),
     };
     composite(cx, Gelu { form })
 }

@@ -1,6 +1,6 @@
 //! Elements moved, cropped, chosen or reinterpreted.
 
-use super::one;
+use super::{gather, one};
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::{Bitcast, Combine, CompareKind, Gather, Scatter, Slice};
@@ -79,6 +79,7 @@ pub(super) fn compress(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let places = cx.b.composite(NonZero { symbol }, &[condition])?;
     let count = cx.b.shape(places)?[0].clone();
     let places = cx.b.reshape(places, [count])?;
+    let x = gather::never_empty(cx, x, &[axis])?;
     one(cx.b.take(x, places, axis)?)
 }
 
@@ -114,7 +115,7 @@ pub(super) fn tensor_scatter(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let circular = match cx.text("mode")?.unwrap_or("linear") {
         "linear" => false,
         "circular" => true,
-        other => return Err(cx.wrong(format!("`TensorScatter` has no mode `{other}`"))),
+        other => return Err(cx.no_such("mode", other, &["linear", "circular"])),
     };
     if axis == 0 || new.rank() != shape.rank() {
         return Err(cx.wrong(format!("`TensorScatter` of {new} into {shape} along axis {axis}")));
@@ -154,7 +155,10 @@ pub(super) fn max_unpool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let one_each = |given: Option<&[i64]>, default: i64, count: usize| {
         given.map_or_else(|| vec![default; count], <[i64]>::to_vec)
     };
-    let kernel = one_each(cx.ints("kernel_shape")?, 1, spatial);
+    let Some(kernel) = cx.ints("kernel_shape")? else {
+        return Err(cx.wrong("`MaxUnpool` has no `kernel_shape`"));
+    };
+    let kernel = kernel.to_vec();
     let strides = one_each(cx.ints("strides")?, 1, spatial);
     let pads = one_each(cx.ints("pads")?, 0, 2 * spatial);
     let sane = |n: &i64| (0..=1 << 31).contains(n);

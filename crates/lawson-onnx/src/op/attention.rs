@@ -21,7 +21,13 @@ pub(super) fn split_heads(cx: &mut NodeCx<'_, '_>, x: ValueId, heads: Option<i64
             let split = cx.b.reshape(x, split)?;
             cx.b.transpose(split, &[0, 2, 1, 3])
         }
-        _ => Err(cx.wrong(format!("`{}` of {shape} with {heads:?} heads", cx.op()))),
+        ([_, _, _], None) => Err(cx
+            .wrong(format!("`{}` of {shape} does not say how many heads there are", cx.op()))
+            .help("operands of three dimensions need `q_num_heads` and `kv_num_heads`")),
+        ([_, _, _], Some(heads)) => Err(cx.wrong(format!("`{}` of {shape} with {heads} heads", cx.op()))),
+        _ => Err(cx
+            .wrong(format!("`{}` of {shape}", cx.op()))
+            .help("queries, keys and values have three dimensions, or four with heads apart")),
     }
 }
 

@@ -108,7 +108,7 @@ fn as_rows(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<ValueId> {
 }
 
 /// Operand 0 as rows of f32.
-fn rows(cx: &mut NodeCx<'_, '_>) -> Result<ValueId> {
+pub(super) fn rows(cx: &mut NodeCx<'_, '_>) -> Result<ValueId> {
     let x = cx.value(0)?;
     let x = cx.b.cast(x, DType::F32)?;
     as_rows(cx, x)
@@ -212,17 +212,29 @@ pub(super) fn one_hot_encoder(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     if !cx.flag("zeros", true)? {
         return Err(cx.unsupported("`OneHotEncoder` that fails for unknown categories"));
     }
-    let Some(categories) = cx.ints("cats_int64s")?.filter(|c| !c.is_empty()) else {
-        return Err(cx.unsupported("`OneHotEncoder` of texts"));
-    };
     let x = cx.value(0)?;
-    let x = cx.b.cast(x, DType::I64)?;
+    let texts = cx.texts("cats_strings")?.filter(|c| !c.is_empty());
+    let (x, categories) = match (texts, cx.ints("cats_int64s")?.filter(|c| !c.is_empty())) {
+        // Each text is a number first; 0 is none of them.
+        (Some(texts), _) => {
+            let numbers: Vec<i64> = (1..=texts.len() as i64).collect();
+            let keys = HostTensor::from_text(&[texts.len()], texts.into_iter().map(Arc::from).collect())?;
+            let values = HostTensor::from_slice(&[numbers.len()], &numbers)?;
+            (hosted::look_up(cx, x, keys, values)?, numbers)
+        }
+        (None, Some(numbers)) => (cx.b.cast(x, DType::I64)?, numbers.to_vec()),
+        (None, None) => {
+            return Err(
+                cx.wrong("`OneHotEncoder` has no categories: `cats_int64s` or `cats_strings` is expected")
+            );
+        }
+    };
     let mut dims = cx.b.shape(x)?.into_dims();
     let column = dims.iter().cloned().chain([Dim::ONE]).collect::<Shape>();
     let x = cx.b.reshape(x, column)?;
     dims.push(Dim::from(categories.len()));
     let x = cx.b.broadcast_to(x, Shape::from(dims.clone()))?;
-    let all = cx.b.constant(HostTensor::from_slice(&[categories.len()], categories)?)?;
+    let all = cx.b.constant(HostTensor::from_slice(&[categories.len()], &categories)?)?;
     let all = cx.b.broadcast_to(all, Shape::from(dims))?;
     let is = cx.b.compare(CompareKind::Eq, x, all)?;
     one(cx.b.cast(is, DType::F32)?)

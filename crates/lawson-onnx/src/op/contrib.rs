@@ -1,14 +1,12 @@
-//! Operators of `com.microsoft` that exporters, optimisers and quantisers write: fused products, activations and norms, and
-//! products with weights of few bits. Attention is in `contrib_attention.rs`, quantised elementwise operators in `contrib_quant.rs`.
+//! Operators of `com.microsoft` that exporters, optimisers and quantisers write: fused products, activations and norms.
+//! Attention is in `contrib_attention.rs`, quantised elementwise operators in `contrib_quant.rs`, weights of few bits in `contrib_bits.rs`.
 
 use super::contrib_quant::dequantised;
 use super::{conv, linear, one};
 use crate::item::Item;
 use crate::node::NodeCx;
-use lawson_graph::op::BinaryKind;
 use lawson_graph::{
-    Builder, DType, Dequantise, Dim, Gelu, GeluForm, HostTensor, LayerNorm, Linear, Mean, Result, RmsNorm,
-    Shape, ValueId, Variance, WeightLayout,
+    Builder, DType, Gelu, GeluForm, LayerNorm, Mean, Result, RmsNorm, Shape, ValueId, Variance,
 };
 
 /// The last two axes exchanged.
@@ -231,83 +229,22 @@ fn embedded(
     Ok(vec![y.into(), lengths.into(), sum.into()])
 }
 
-/// Bytes of a tensor whose last axis has elements of few bits, the lowest first, as one element each.
-fn unpacked(cx: &mut NodeCx<'_, '_>, x: ValueId, bits: i64) -> Result<ValueId> {
-    let shape = cx.b.shape(x)?;
-    let (each, mask) = (8 / bits, (1i64 << bits) - 1);
-    let mut parts = Vec::with_capacity(each as usize);
-    let column = shape.iter().cloned().chain([Dim::ONE]).collect::<Shape>();
-    for i in 0..each {
-        let (shift, mask) =
-            (cx.b.scalar(DType::U8, (i * bits) as f64)?, cx.b.scalar(DType::U8, mask as f64)?);
-        let high = cx.b.binary(BinaryKind::Shr, x, shift)?;
-        let low = cx.b.and(high, mask)?;
-        parts.push(cx.b.reshape(low, column.clone())?);
-    }
-    let joined = cx.b.concat(&parts, shape.rank())?;
-    let mut dims = shape.to_vec();
-    if let Some(last) = dims.last_mut() {
-        *last = last.clone() * each;
-    }
-    cx.b.reshape(joined, Shape::from(dims))
-}
-
-/// A product with weights of 2, 4 or 8 bits, a scale and a zero point for each block of a row: `[rows, blocks, bytes]`.
-pub(super) fn matmul_nbits(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    cx.ignore("accuracy_level");
-    let attribute = |name| cx.int(name)?.ok_or_else(|| cx.wrong(format!("`MatMulNBits` has no `{name}`")));
-    let (depth, rows, block) = (attribute("K")?, attribute("N")?, attribute("block_size")?);
-    let bits = cx.int("bits")?.unwrap_or(4);
-    if cx.has(4) {
-        return Err(cx.unsupported("`MatMulNBits` with groups in another order"));
-    }
-    let sane = |n: i64| (1..=1 << 31).contains(&n);
-    if !matches!(bits, 2 | 4 | 8) || !sane(block) || !sane(depth) || !sane(rows) {
-        return Err(cx.unsupported(format!("`MatMulNBits` of {bits} bits in blocks of {block}")));
-    }
-    let (x, packed, scales) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
-    let dtype = cx.b.dtype(x)?;
-    let blocks = (depth + block - 1) / block;
-    let narrow = match bits {
-        2 => DType::U2,
-        4 => DType::U4,
-        _ => DType::U8,
+/// Distances between rows of two matrices.
+pub(super) fn distances(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let square = match cx.text("metric")?.unwrap_or("sqeuclidean") {
+        "sqeuclidean" => true,
+        "euclidean" => false,
+        other => return Err(cx.unsupported(format!("`CDist` with the metric `{other}`"))),
     };
-    let width = blocks * block;
-    let item = cx.item(1)?;
-    // Constants lie as Lawson's narrow integers do.
-    let weights = match item.constant().filter(|_| width * bits % 8 == 0) {
-        Some(t) => {
-            let sizes = [rows as usize, width as usize];
-            let t = HostTensor::from_bytes(narrow, &sizes, t.bytes().clone())
-                .map_err(|e| cx.wrong(format!("the weights of `MatMulNBits`: {}", e.message())))?;
-            cx.b.constant(t)?
-        }
-        None => {
-            let flat = cx.b.reshape(packed, [rows, width * bits / 8])?;
-            unpacked(cx, flat, bits)?
-        }
-    };
-    let scales = cx.b.reshape(scales, [rows, blocks])?;
-    let zero = match cx.optional(3)? {
-        Some(zero) if cx.b.dtype(zero)? == DType::U8 => {
-            let bytes = (blocks * bits + 7) / 8;
-            let zero = cx.b.reshape(zero, [rows, bytes])?;
-            let zero = if bits == 8 { zero } else { unpacked(cx, zero, bits)? };
-            let zero = cx.b.slice_axis(zero, 1, 0, blocks)?;
-            let own = cx.b.dtype(weights)?;
-            cx.b.cast(zero, own)?
-        }
-        Some(_) => return Err(cx.unsupported("`MatMulNBits` with zero points that are floats")),
-        None => {
-            let own = cx.b.dtype(weights)?;
-            let middle = cx.b.constant(HostTensor::from_ints(own, &[], &[1 << (bits - 1)])?)?;
-            cx.b.broadcast_to(middle, [rows, blocks])?
-        }
-    };
-    let w = cx.b.composite(Dequantise { axis: Some(1), block: Some(block) }, &[weights, scales, zero])?;
-    let w = cx.b.cast(w, dtype)?;
-    let w = if width == depth { w } else { cx.b.slice_axis(w, 1, 0, depth)? };
-    let operands: Vec<ValueId> = [x, w].into_iter().chain(cx.optional(5)?).collect();
-    one(cx.b.composite(Linear { layout: WeightLayout::OutIn }, &operands)?)
+    let (a, c) = (cx.value(0)?, cx.value(1)?);
+    let (rows, columns) = (cx.b.shape(a)?, cx.b.shape(c)?);
+    if rows.rank() != 2 || columns.rank() != 2 {
+        return Err(cx.wrong(format!("`CDist` of {rows} and {columns}, which are no matrices")));
+    }
+    let all = Shape::from(vec![rows[0].clone(), columns[0].clone(), rows[1].clone()]);
+    let (a, c) = (cx.b.broadcast_in(a, all.clone(), &[0, 2])?, cx.b.broadcast_in(c, all, &[1, 2])?);
+    let apart = cx.b.sub(a, c)?;
+    let parts = cx.b.mul(apart, apart)?;
+    let sum = cx.b.reduce(lawson_graph::op::Monoid::Sum, parts, &[2], lawson_graph::Keep::No)?;
+    one(if square { sum } else { cx.b.sqrt(sum)? })
 }

@@ -3,10 +3,11 @@
 
 use super::attention::{join_heads, repeat_heads, split_heads};
 use super::contrib_quant::dequantised;
+use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::CompareKind;
-use lawson_graph::{Builder, DType, Dim, Linear, Result, Shape, ValueId, WeightLayout};
+use lawson_graph::{Builder, DType, Dim, HostTensor, Linear, Result, Shape, ValueId, WeightLayout};
 
 /// What scores are changed by before the softmax.
 #[derive(Default)]
@@ -244,4 +245,60 @@ pub(super) fn multi_head(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     let y = attended(cx.b, [q, k, v], scale, &masks)?;
     Ok(vec![join_heads(cx, y)?.into(), k.into(), v.into()])
+}
+
+/// Biases of T5's attention, `[1, heads, queries, keys]`: a row of a table for each bucket of distances, which are wider farther out.
+pub(super) fn relative_position_bias(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let both_ways = cx.flag("is_bidirectional", false)?;
+    let farthest = cx.int("max_distance")?.unwrap_or(128);
+    let table = cx.value(0)?;
+    let shape = cx.b.shape(table)?;
+    let buckets = match &shape[..] {
+        [buckets, _] => buckets.as_const().filter(|b| (4..=1 << 20).contains(b)),
+        _ => None,
+    };
+    let (Some(buckets), true) = (buckets, (1..=1 << 20).contains(&farthest)) else {
+        return Err(
+            cx.wrong(format!("`RelativePositionBias` with a table {shape} for distances to {farthest}"))
+        );
+    };
+    let lengths = [cx.dims_of(1, "query_length")?, cx.dims_of(2, "key_length")?];
+    let [Some(queries), Some(keys)] = lengths.map(|l| l.dims.first().cloned()) else {
+        return Err(cx.wrong("`RelativePositionBias` without lengths"));
+    };
+    let own = if both_ways { buckets / 2 } else { buckets };
+    let near = own / 2;
+    // The bucket of each distance, the last for all that are farther.
+    let of_distance = |d: i64| {
+        if d < near {
+            return d;
+        }
+        let log = (d as f32 / near as f32).ln() / (farthest as f32 / near as f32).ln();
+        (near + (log * (own - near) as f32) as i64).min(own - 1)
+    };
+    let numbers: Vec<i64> = (0..=farthest.max(near)).map(of_distance).collect();
+    let last = (numbers.len() - 1) as f64;
+    let numbers = cx.b.constant(HostTensor::from_slice(&[numbers.len()], &numbers)?)?;
+    let places = Shape::from(vec![queries, keys]);
+    let (q, k) = (cx.b.iota(DType::I64, places.clone(), 0)?, cx.b.iota(DType::I64, places, 1)?);
+    let ahead = cx.b.sub(k, q)?;
+    let zero = cx.b.full_like(ahead, 0.0)?;
+    let far = if both_ways {
+        cx.b.abs(ahead)?
+    } else {
+        let behind = cx.b.sub(zero, ahead)?;
+        cx.b.max(behind, zero)?
+    };
+    let far = cx.b.clip(far, 0.0, last)?;
+    let mut bucket = cx.b.take(numbers, far, 0)?;
+    if both_ways {
+        let forward = cx.b.compare(CompareKind::Gt, ahead, zero)?;
+        let more = cx.b.full_like(ahead, own as f64)?;
+        let more = cx.b.select(forward, more, zero)?;
+        bucket = cx.b.add(bucket, more)?;
+    }
+    let rows = cx.b.take(table, bucket, 0)?;
+    let heads_first = cx.b.transpose(rows, &[2, 0, 1])?;
+    let dims = [Dim::ONE].into_iter().chain(cx.b.shape(heads_first)?.iter().cloned()).collect::<Shape>();
+    one(cx.b.reshape(heads_first, dims)?)
 }

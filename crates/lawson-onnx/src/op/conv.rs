@@ -5,14 +5,14 @@ use super::window::Windows;
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::{Convolve, Slice};
-use lawson_graph::{Dim, Op, Result, Shape, ValueId};
+use lawson_graph::{Dim, Error, Op, Result, Shape, ValueId};
 
 /// The operand and the weights, with the shapes of their spatial axes.
 fn operands(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, ValueId, Shape, Shape)> {
     let (x, w) = (cx.value(0)?, cx.value(1)?);
     let (xs, ws) = (cx.b.shape(x)?, cx.b.shape(w)?);
     if xs.rank() < 3 || ws.rank() != xs.rank() {
-        return Err(cx.wrong(format!("`{}` of {xs} with weights {ws}", cx.op())));
+        return Err(odd_ranks(cx, &xs, &ws));
     }
     if let Some(kernel) = cx.ints("kernel_shape")?
         && !(kernel.len() + 2 == ws.rank() && kernel.iter().zip(&ws[2..]).all(|(k, d)| d.is(*k)))
@@ -20,6 +20,12 @@ fn operands(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, ValueId, Shape, Shape)>
         return Err(cx.wrong(format!("`kernel_shape` is {kernel:?}, but the weights are {ws}")));
     }
     Ok((x, w, xs, ws))
+}
+
+fn odd_ranks(cx: &NodeCx<'_, '_>, xs: &Shape, ws: &Shape) -> Error {
+    cx.wrong(format!("`{}` of {xs} with weights {ws}", cx.op())).help(
+        "both have a batch or results, channels, and at least one spatial axis; as many dimensions each",
+    )
 }
 
 /// A bias along the channels.
@@ -41,7 +47,7 @@ pub(super) fn convolved(cx: &mut NodeCx<'_, '_>, x: ValueId, w: ValueId) -> Resu
     cx.ignore("kernel_shape");
     let (xs, ws) = (cx.b.shape(x)?, cx.b.shape(w)?);
     if xs.rank() < 3 || ws.rank() != xs.rank() {
-        return Err(cx.wrong(format!("`{}` of {xs} with weights {ws}", cx.op())));
+        return Err(odd_ranks(cx, &xs, &ws));
     }
     let windows = Windows::read(cx, &xs[2..], &ws[2..])?;
     let groups = cx.int("group")?.unwrap_or(1);

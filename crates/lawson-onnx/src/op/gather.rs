@@ -38,6 +38,17 @@ pub(super) fn indices(cx: &mut NodeCx<'_, '_>, i: usize, sizes: &[Dim]) -> Resul
     cx.b.select(negative, from_end, at)
 }
 
+/// Whether indices that count from the start are inside an axis of that size.
+pub(super) fn inside(cx: &mut NodeCx<'_, '_>, at: ValueId, size: &Dim) -> Result<ValueId> {
+    let dtype = cx.b.dtype(at)?;
+    let size = Item::from(DimTensor::scalar(size.clone())).build(cx.b)?;
+    let size = cx.b.cast(size, dtype)?;
+    let zero = cx.b.scalar(dtype, 0.0)?;
+    let least = cx.b.compare(CompareKind::Ge, at, zero)?;
+    let most = cx.b.compare(CompareKind::Lt, at, size)?;
+    cx.b.and(least, most)
+}
+
 fn constant_indices(
     cx: &mut NodeCx<'_, '_>,
     operand: usize,
@@ -88,7 +99,7 @@ pub(super) fn gather(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 
 /// The same with a row more along those axes that may have none: Lawson's gather clamps its indices, for which there must be a
 /// row, though in a valid run there is no index then, and none ever names the row that was added.
-fn never_empty(cx: &mut NodeCx<'_, '_>, x: ValueId, axes: &[usize]) -> Result<ValueId> {
+pub(super) fn never_empty(cx: &mut NodeCx<'_, '_>, x: ValueId, axes: &[usize]) -> Result<ValueId> {
     let shape = cx.b.shape(x)?;
     let may_be_empty = |a: &&usize| !cx.b.facts().is_positive(&shape[**a]) && !shape[**a].is(0);
     let open: Vec<usize> = axes.iter().filter(may_be_empty).copied().collect();

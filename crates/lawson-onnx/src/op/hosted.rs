@@ -233,7 +233,7 @@ pub(super) fn cast_text(cx: &mut NodeCx<'_, '_>, x: ValueId, to: DType) -> Resul
     Ok(call(cx, "CastText", &[x, like], vec![Type::tensor(to, shape)], Vec::new())?[0])
 }
 
-/// Each element replaced by what a table has for it; every one has an entry.
+/// Each element replaced by what a table has for it; 0 or nothing where it has no entry.
 pub(super) fn look_up(
     cx: &mut NodeCx<'_, '_>,
     x: ValueId,

@@ -87,17 +87,19 @@ pub(super) fn qlinear_matmul(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         let (a, b) = (cx.value(0)?, cx.value(3)?);
         let (a, b) = (cx.b.cast(a, DType::F32)?, cx.b.cast(b, DType::F32)?);
         let sums = cx.b.matmul(a, b)?;
-        let scale = product_scale(cx, sums, rows, columns)?;
+        let scale = product_scale(cx, sums)?;
         return requantised(cx, sums, scale, Some(7), from);
     }
     let (a, b) = (centred(cx, 0, 2, rows)?, centred(cx, 3, 5, columns)?);
     let sums = cx.b.matmul(a, b)?;
-    let scale = product_scale(cx, sums, rows, columns)?;
+    let scale = product_scale(cx, sums)?;
     requantised(cx, sums, scale, Some(7), from)
 }
 
-/// `a·b / y` of the scales of a product.
-fn product_scale(cx: &mut NodeCx<'_, '_>, sums: ValueId, rows: usize, columns: usize) -> Result<ValueId> {
+/// `a·b / y` of the scales of a product, whose rank may be that of either factor.
+fn product_scale(cx: &mut NodeCx<'_, '_>, sums: ValueId) -> Result<ValueId> {
+    let rank = cx.b.tensor_type(sums)?.rank();
+    let (rows, columns) = (rank.saturating_sub(2), rank.saturating_sub(1));
     let (a, b, y) = (cx.value(1)?, cx.value(4)?, cx.value(6)?);
     let (a, b) = (along(cx.b, a, sums, rows)?, along(cx.b, b, sums, columns)?);
     let y = along(cx.b, y, sums, rows)?;

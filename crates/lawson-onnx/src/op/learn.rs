@@ -109,7 +109,7 @@ pub(super) fn momentum(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let nesterov = match cx.text("mode")?.unwrap_or("standard") {
         "standard" => false,
         "nesterov" => true,
-        other => return Err(cx.wrong(format!("`Momentum` has no mode `{other}`"))),
+        other => return Err(cx.no_such("mode", other, &["standard", "nesterov"])),
     };
     let (rate, step, all) = groups(cx, 1)?;
     let zero = cx.b.full_like(step, 0.0)?;

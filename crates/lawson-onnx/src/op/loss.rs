@@ -9,7 +9,7 @@ fn reduction(cx: &NodeCx<'_, '_>) -> Result<Reduction> {
         "none" => Reduction::None,
         "sum" => Reduction::Sum,
         "mean" => Reduction::Mean,
-        other => return Err(cx.wrong(format!("`{}` has no reduction `{other}`", cx.op()))),
+        other => return Err(cx.no_such("reduction", other, &["none", "sum", "mean"])),
     })
 }
 

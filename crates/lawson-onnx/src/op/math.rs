@@ -68,7 +68,7 @@ pub(super) fn bit_shift(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let kind = match cx.text("direction")? {
         Some("LEFT") => BinaryKind::Shl,
         Some("RIGHT") => BinaryKind::Shr,
-        other => return Err(cx.wrong(format!("the direction of a shift is LEFT or RIGHT, not {other:?}"))),
+        other => return Err(cx.no_such("direction", other.unwrap_or_default(), &["LEFT", "RIGHT"])),
     };
     let dtype = cx.b.dtype(a)?;
     if kind == BinaryKind::Shr && dtype.is_signed() {

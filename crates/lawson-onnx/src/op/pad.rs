@@ -1,10 +1,10 @@
 //! Padding: by a constant, or by elements of the operand. Negative padding cuts off.
 
 use super::one;
-use crate::item::Item;
+use crate::item::{DimTensor, Item};
 use crate::node::NodeCx;
-use lawson_graph::op::{self, Slice};
-use lawson_graph::{Dim, HostTensor, Op, Result, Shape, ValueId};
+use lawson_graph::op::{self, BinaryKind, Slice};
+use lawson_graph::{DType, Dim, HostTensor, Op, Result, Shape, ValueId};
 
 /// The most indices that padding by elements writes down.
 const MAX_INDICES: i64 = 1 << 20;
@@ -96,7 +96,8 @@ fn by_elements(
 ) -> Result<ValueId> {
     let dim = cx.b.shape(x)?[axis].clone();
     let (Some(n), Some(low), Some(high)) = (dim.as_const(), low.as_const(), high.as_const()) else {
-        return Err(cx.unsupported(format!("padding of mode `{mode}` along an axis of {dim}")));
+        let indices = open_indices(cx, &dim, low, high, mode)?;
+        return cx.b.take(x, indices, axis);
     };
     let total = n.checked_add(low).and_then(|t| t.checked_add(high)).filter(|t| *t <= MAX_INDICES);
     let Some(total) = total.filter(|_| n > 0) else {
@@ -113,7 +114,44 @@ fn by_elements(
         _ => None,
     };
     let indices: Option<Vec<i64>> = (-low..total - low).map(at).collect();
-    let indices = indices.ok_or_else(|| cx.wrong(format!("`Pad` has no mode `{mode}`")))?;
+    let indices =
+        indices.ok_or_else(|| cx.no_such("mode", mode, &["constant", "edge", "reflect", "wrap"]))?;
     let indices = cx.b.vector(&indices)?;
     cx.b.take(x, indices, axis)
+}
+
+/// The same indices where a size is open: they are computed in a run.
+fn open_indices(cx: &mut NodeCx<'_, '_>, size: &Dim, low: &Dim, high: &Dim, mode: &str) -> Result<ValueId> {
+    let facts = cx.b.facts();
+    if !facts.is_positive(size) || !facts.is_nonnegative(low) || !facts.is_nonnegative(high) {
+        return Err(cx
+            .unsupported(format!("padding of mode `{mode}` of an axis of {size} by {low} and {high}"))
+            .help("sizes that may be 0 or less cannot be padded like that; give the model inputs, or fix sizes with --dim"));
+    }
+    let number = |cx: &mut NodeCx<'_, '_>, d: Dim| Item::from(DimTensor::scalar(d)).build(cx.b);
+    let total = cx.b.facts().simplify(&(size.clone() + low.clone() + high.clone()));
+    let at = cx.b.iota(DType::I64, [total], 0)?;
+    let before = number(cx, low.clone())?;
+    let at = cx.b.sub(at, before)?;
+    match mode {
+        "edge" => {
+            let (first, last) = (number(cx, Dim::ZERO)?, number(cx, size.clone() - 1)?);
+            let at = cx.b.max(at, first)?;
+            cx.b.min(at, last)
+        }
+        "wrap" => {
+            let size = number(cx, size.clone())?;
+            cx.b.binary(BinaryKind::Mod, at, size)
+        }
+        "reflect" => {
+            // There and back again, without the ends twice; an axis of one element has only that.
+            let turn = number(cx, size.clone() * 2 - 2)?;
+            let least = number(cx, Dim::ONE)?;
+            let divisor = cx.b.max(turn, least)?;
+            let at = cx.b.binary(BinaryKind::Mod, at, divisor)?;
+            let back = cx.b.sub(turn, at)?;
+            cx.b.min(at, back)
+        }
+        other => Err(cx.no_such("mode", other, &["constant", "edge", "reflect", "wrap"])),
+    }
 }

@@ -22,7 +22,7 @@ pub(super) fn linear_attention(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         "gated" => (true, false),
         "delta" => (false, true),
         "gated_delta" => (true, true),
-        other => return Err(cx.wrong(format!("`LinearAttention` has no update rule `{other}`"))),
+        other => return Err(cx.no_such("update_rule", other, &["linear", "gated", "delta", "gated_delta"])),
     };
     let (q, k, v) = (cx.value(0)?, cx.value(1)?, cx.value(2)?);
     let dtype = cx.b.dtype(q)?;
@@ -145,7 +145,7 @@ pub(super) fn causal_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let y = match cx.text("activation")?.unwrap_or("none") {
         "none" => y,
         "silu" | "swish" => cx.b.silu(y)?,
-        other => return Err(cx.wrong(format!("`CausalConvWithState` has no activation `{other}`"))),
+        other => return Err(cx.no_such("activation", other, &["none", "silu", "swish"])),
     };
     let last = cx.b.slice_axis(whole, 2, xs[2].clone(), before)?;
     Ok(vec![y.into(), last.into()])

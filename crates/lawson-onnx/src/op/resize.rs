@@ -172,7 +172,7 @@ fn mode(cx: &NodeCx<'_, '_>, nearest: Nearest) -> Result<Mode> {
         "nearest" => Ok(Mode::Nearest(nearest)),
         "linear" | "bilinear" => Ok(Mode::Linear),
         "cubic" => Ok(Mode::Cubic(cx.float("cubic_coeff_a", -0.75)?)),
-        other => Err(cx.wrong(format!("`{}` has no mode `{other}`", cx.op()))),
+        other => Err(cx.no_such("mode", other, &["nearest", "linear", "cubic"])),
     }
 }
 
@@ -210,7 +210,13 @@ pub(super) fn resize(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         "round_prefer_ceil" => Nearest::RoundPreferCeil,
         "floor" => Nearest::Floor,
         "ceil" => Nearest::Ceil,
-        other => return Err(cx.wrong(format!("`Resize` has no nearest mode `{other}`"))),
+        other => {
+            return Err(cx.no_such(
+                "nearest_mode",
+                other,
+                &["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
+            ));
+        }
     };
     let resize = Resize {
         mode: mode(cx, nearest)?,
@@ -260,7 +266,13 @@ fn sizes_of(cx: &mut NodeCx<'_, '_>, axes: &[usize], shape: &Shape, policy: &str
     let scale = match policy {
         "not_larger" => all.fold(f64::INFINITY, f64::min),
         "not_smaller" => all.fold(0.0, f64::max),
-        other => return Err(cx.wrong(format!("`Resize` has no policy `{other}`"))),
+        other => {
+            return Err(cx.no_such(
+                "keep_aspect_ratio_policy",
+                other,
+                &["stretch", "not_larger", "not_smaller"],
+            ));
+        }
     };
     Ok(scales.iter().map(|(_, from)| Change::Both(scale, (scale * *from as f64).round() as i64)).collect())
 }
@@ -282,7 +294,21 @@ fn transforms(cx: &NodeCx<'_, '_>, count: usize) -> Result<Vec<Transform>> {
             let crop = |i| Transform::Crop(part.float_at(i), part.float_at(count + i));
             return Ok((0..count).map(crop).collect());
         }
-        other => return Err(cx.wrong(format!("`Resize` has no positions by `{other}`"))),
+        other => {
+            return Err(cx.no_such(
+                "coordinate_transformation_mode",
+                other,
+                &[
+                    "half_pixel",
+                    "half_pixel_symmetric",
+                    "pytorch_half_pixel",
+                    "align_corners",
+                    "asymmetric",
+                    "tf_half_pixel_for_nn",
+                    "tf_crop_and_resize",
+                ],
+            ));
+        }
     };
     Ok(vec![one; count])
 }

@@ -333,7 +333,7 @@ fn network_of(cx: &mut NodeCx<'_, '_>, cell: Cell, weights: Weights) -> Result<V
         "forward" => &[false],
         "reverse" => &[true],
         "bidirectional" => &[false, true],
-        other => return Err(cx.wrong(format!("`{}` has no direction `{other}`", cx.op()))),
+        other => return Err(cx.no_such("direction", other, &["forward", "reverse", "bidirectional"])),
     };
     let functions = functions(cx, cell, backwards.len())?;
     let each = cell.functions().len();

@@ -187,13 +187,13 @@ pub(super) fn grid_sample(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         "nearest" => Mode::Nearest,
         "linear" | "bilinear" => Mode::Linear,
         "cubic" | "bicubic" => Mode::Cubic,
-        other => return Err(cx.wrong(format!("`GridSample` has no mode `{other}`"))),
+        other => return Err(cx.no_such("mode", other, &["nearest", "linear", "cubic"])),
     };
     let outside = match cx.text("padding_mode")?.unwrap_or("zeros") {
         "zeros" => Outside::Zeros,
         "border" => Outside::Border,
         "reflection" => Outside::Reflection,
-        other => return Err(cx.wrong(format!("`GridSample` has no padding `{other}`"))),
+        other => return Err(cx.no_such("padding_mode", other, &["zeros", "border", "reflection"])),
     };
     let align = cx.flag("align_corners", false)?;
     let (x, grid) = (cx.value(0)?, cx.value(1)?);
@@ -277,7 +277,13 @@ pub(super) fn roi_align(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         None if cx.version < 16 => false,
         None | Some("half_pixel") => true,
         Some("output_half_pixel") => false,
-        Some(other) => return Err(cx.wrong(format!("`RoiAlign` has no coordinates `{other}`"))),
+        Some(other) => {
+            return Err(cx.no_such(
+                "coordinate_transformation_mode",
+                other,
+                &["half_pixel", "output_half_pixel"],
+            ));
+        }
     };
     if samples < 1 {
         return Err(

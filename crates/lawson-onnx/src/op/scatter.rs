@@ -14,7 +14,7 @@ fn combine(cx: &NodeCx<'_, '_>) -> Result<Combine> {
         "mul" => Combine::Mul,
         "min" => Combine::Min,
         "max" => Combine::Max,
-        other => return Err(cx.wrong(format!("`{}` has no reduction `{other}`", cx.op()))),
+        other => return Err(cx.no_such("reduction", other, &["none", "add", "mul", "min", "max"])),
     })
 }
 

@@ -187,7 +187,7 @@ pub(super) fn depth_to_space(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         Some("CRD") => {
             ([n.clone(), depth.clone(), s.clone(), s.clone(), h.clone(), w.clone()], [0, 1, 4, 2, 5, 3])
         }
-        Some(other) => return Err(cx.wrong(format!("`DepthToSpace` has no mode `{other}`"))),
+        Some(other) => return Err(cx.no_such("mode", other, &["DCR", "CRD"])),
     };
     let split = cx.b.reshape(x, parts)?;
     let moved = cx.b.transpose(split, &perm)?;
@@ -203,7 +203,7 @@ pub(super) fn space_to_depth(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let perm = match cx.text("mode")? {
         None | Some("DCR") => [0, 3, 5, 1, 2, 4],
         Some("CRD") => [0, 1, 3, 5, 2, 4],
-        Some(other) => return Err(cx.wrong(format!("`SpaceToDepth` has no mode `{other}`"))),
+        Some(other) => return Err(cx.no_such("mode", other, &["DCR", "CRD"])),
     };
     let moved = cx.b.transpose(split, &perm)?;
     one(cx.b.reshape(moved, [n, c * s.clone() * s, h, w])?)

@@ -5,10 +5,10 @@
 //! of its own. Kept in the order of names, which lookup relies on.
 
 use super::{
-    Entry, activation, arrange, attention, cast, classic, compare, contrib, contrib_attention, contrib_quant,
-    control, conv, einsum, gather, group_query, hosted, integer, learn, linear, loss, math, norm, pad, pool,
-    quant, random, recurrent, reduce, resize, rnn, rotary, sample, scan, scatter, select, sequence, shape,
-    slice, source, spectral, trees, unroll,
+    Entry, activation, arrange, attention, cast, classic, compare, contrib, contrib_attention, contrib_bits,
+    contrib_pictures, contrib_quant, control, conv, einsum, gather, group_query, hosted, integer, learn,
+    linear, loss, math, norm, pad, pool, quant, random, recurrent, reduce, regions, resize, rnn, rotary,
+    sample, scan, scatter, select, sequence, shape, slice, source, spectral, trees, unroll, vectors,
 };
 
 /// The operators of the standard domain.
@@ -113,6 +113,7 @@ pub(super) const STANDARD: &[Entry] = &[
     Entry { name: "MatMulInteger", versions: &[(10, integer::matmul_integer)] },
     Entry { name: "Max", versions: &[(1, math::max)] },
     Entry { name: "MaxPool", versions: &[(1, pool::max_pool)] },
+    Entry { name: "MaxRoiPool", versions: &[(1, regions::max_roi_pool)] },
     Entry { name: "MaxUnpool", versions: &[(9, arrange::max_unpool)] },
     Entry { name: "Mean", versions: &[(1, math::mean)] },
     Entry { name: "MeanVarianceNormalization", versions: &[(9, norm::mean_variance)] },
@@ -229,10 +230,13 @@ const MACHINE_LEARNING: &[Entry] = &[
     Entry { name: "LinearRegressor", versions: &[(1, classic::linear_regressor)] },
     Entry { name: "Normalizer", versions: &[(1, classic::normalizer)] },
     Entry { name: "OneHotEncoder", versions: &[(1, classic::one_hot_encoder)] },
+    Entry { name: "SVMClassifier", versions: &[(1, vectors::classifier)] },
+    Entry { name: "SVMRegressor", versions: &[(1, vectors::regressor)] },
     Entry { name: "Scaler", versions: &[(1, classic::scaler)] },
     Entry { name: "TreeEnsemble", versions: &[(5, trees::ensemble)] },
     Entry { name: "TreeEnsembleClassifier", versions: &[(1, trees::classifier)] },
     Entry { name: "TreeEnsembleRegressor", versions: &[(1, trees::regressor)] },
+    Entry { name: "ZipMap", versions: &[(1, vectors::zip_map)] },
 ];
 
 /// Operators that may become standard.
@@ -248,7 +252,10 @@ const TRAINING: &[Entry] = &[
 /// What ONNX Runtime's tools write.
 const MICROSOFT: &[Entry] = &[
     Entry { name: "Attention", versions: &[(1, contrib_attention::attention)] },
+    Entry { name: "BiasAdd", versions: &[(1, contrib_pictures::bias_add)] },
     Entry { name: "BiasGelu", versions: &[(1, contrib::gelu)] },
+    Entry { name: "BiasSplitGelu", versions: &[(1, contrib_pictures::bias_split_gelu)] },
+    Entry { name: "CDist", versions: &[(1, contrib::distances)] },
     Entry { name: "DequantizeLinear", versions: &[(1, quant::dequantise)] },
     Entry { name: "DynamicQuantizeLSTM", versions: &[(1, rnn::quantised_lstm)] },
     Entry { name: "DynamicQuantizeMatMul", versions: &[(1, contrib_quant::dynamic_matmul)] },
@@ -257,12 +264,18 @@ const MICROSOFT: &[Entry] = &[
     Entry { name: "FusedConv", versions: &[(1, contrib::fused_conv)] },
     Entry { name: "FusedGemm", versions: &[(1, contrib::fused_gemm)] },
     Entry { name: "FusedMatMul", versions: &[(1, contrib::fused_matmul)] },
+    Entry { name: "GatherBlockQuantized", versions: &[(1, contrib_bits::gather_block_quantised)] },
+    Entry { name: "GatherND", versions: &[(1, gather::gather_nd)] },
     Entry { name: "Gelu", versions: &[(1, contrib::gelu)] },
+    Entry { name: "GridSample", versions: &[(1, sample::grid_sample)] },
+    Entry { name: "GroupNorm", versions: &[(1, contrib_pictures::group_norm)] },
     Entry { name: "GroupQueryAttention", versions: &[(1, group_query::group_query)] },
     Entry { name: "LayerNormalization", versions: &[(1, norm::layer_norm)] },
+    Entry { name: "MatMulBnb4", versions: &[(1, contrib_bits::matmul_codes)] },
     Entry { name: "MatMulIntegerToFloat", versions: &[(1, contrib_quant::matmul_to_float)] },
-    Entry { name: "MatMulNBits", versions: &[(1, contrib::matmul_nbits)] },
+    Entry { name: "MatMulNBits", versions: &[(1, contrib_bits::matmul_nbits)] },
     Entry { name: "MultiHeadAttention", versions: &[(1, contrib_attention::multi_head)] },
+    Entry { name: "NhwcConv", versions: &[(1, contrib_pictures::nhwc_conv)] },
     Entry { name: "QAttention", versions: &[(1, contrib_attention::quantised_attention)] },
     Entry { name: "QEmbedLayerNormalization", versions: &[(1, contrib::quantised_embed_layer_norm)] },
     Entry { name: "QGemm", versions: &[(1, integer::qgemm)] },
@@ -277,10 +290,15 @@ const MICROSOFT: &[Entry] = &[
     Entry { name: "QLinearWhere", versions: &[(1, contrib_quant::choose)] },
     Entry { name: "QuantizeLinear", versions: &[(1, quant::quantise)] },
     Entry { name: "QuickGelu", versions: &[(1, contrib::quick_gelu)] },
+    Entry { name: "Range", versions: &[(1, source::range)] },
+    Entry { name: "RelativePositionBias", versions: &[(1, contrib_attention::relative_position_bias)] },
     Entry { name: "RotaryEmbedding", versions: &[(1, rotary::microsoft)] },
     Entry { name: "SimplifiedLayerNormalization", versions: &[(1, contrib::simplified_layer_norm)] },
+    Entry { name: "SkipGroupNorm", versions: &[(1, contrib_pictures::skip_group_norm)] },
     Entry { name: "SkipLayerNormalization", versions: &[(1, contrib::skip_layer_norm)] },
     Entry { name: "SkipSimplifiedLayerNormalization", versions: &[(1, contrib::skip_simplified_layer_norm)] },
+    Entry { name: "TransposeMatMul", versions: &[(1, contrib::fused_matmul)] },
+    Entry { name: "Trilu", versions: &[(1, select::trilu)] },
 ];
 
 /// The table of a domain; the standard domain is the empty text.

@@ -170,7 +170,7 @@ pub(super) fn regressor(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         "AVERAGE" => Aggregate::Average,
         "MIN" => Aggregate::Min,
         "MAX" => Aggregate::Max,
-        other => return Err(cx.wrong(format!("`{}` has no `aggregate_function` `{other}`", cx.op()))),
+        other => return Err(cx.no_such("aggregate_function", other, &["SUM", "AVERAGE", "MIN", "MAX"])),
     };
     refuse_single(cx, transform, count)?;
     if !base.is_empty() && base.len() != count {

@@ -59,7 +59,9 @@ impl Windows {
                 }
                 (low, high)
             }
-            other => return Err(cx.wrong(format!("`auto_pad` is `{other}`"))),
+            other => {
+                return Err(cx.no_such("auto_pad", other, &["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]));
+            }
         };
         Ok(Windows { stride, dilation, low, high })
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod classic;
+mod contrib;
 mod control;
 mod files;
 mod hostile;

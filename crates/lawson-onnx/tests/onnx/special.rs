@@ -178,3 +178,19 @@ fn a_sparse_constant_is_a_dense_one_and_cannot_be_a_bomb() {
         assert!(sparse(&dims, indices).is_err(), "{dims:?}");
     }
 }
+
+#[test]
+fn tensors_of_another_shape_than_the_declared_one_change_no_declaration() {
+    // The first axes cannot be equal as they are declared; the tensors that come would fit each other.
+    let inputs = vec![input("a", DType::F32, &["3", "2"]), input("b", DType::F32, &["4", "2"])];
+    let model = Model::from_bytes(encode(&model(18, graph(inputs, &[], vec![node("Add", "a b", "y")], "y"))))
+        .unwrap();
+    let given: BTreeMap<String, Value> = [("a", 3), ("b", 3)]
+        .map(|(n, rows)| (n.to_string(), host(&[rows, 2], &vec![1f32; 2 * rows]).into()))
+        .into();
+    let error = model.import_for(&given, &ImportOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("the input `b` is declared with another shape than the [3, 2] that came"),
+        "{error}"
+    );
+}

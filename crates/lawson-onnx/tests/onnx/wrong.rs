@@ -194,3 +194,64 @@ fn files_of_other_formats_are_known() {
     says(&said(|m| m.ir_version = Some(99)), &["version 99 of the format; Lawson reads 3 to 14"]);
     says(&said(|m| m.opset_import.clear()), &["does not say which operator sets"]);
 }
+
+#[test]
+fn attributes_that_are_none_of_their_values_are_said() {
+    let of = |n: NodeProto| of_graph(|g| g.node[0] = n);
+    says(&of(node("ReduceSum", "x", "y").int("keepdims", -7)), &["is -7", "attribute `keepdims`", "0 or 1"]);
+    says(&of(node("Softmax", "x", "y").int("axis", 5)), &["axis 5 of `Softmax`", "-2 to 1"]);
+    let mode = of(node("GridSample", "x x", "y").text("mode", "soft"));
+    says(&mode, &["`mode` of `GridSample` is `soft`", "nearest, linear, cubic"]);
+    says(&of(node("BitShift", "x x", "y")), &["`direction` of `BitShift`", "LEFT, RIGHT"]);
+    let to = of(node("Cast", "x", "y").int("to", i64::MIN));
+    says(&to, &["-9223372036854775808 is not an element type"]);
+}
+
+#[test]
+fn elements_of_a_constant_stand_in_one_place() {
+    let both = of_graph(|g| {
+        let mut c = tensor("c", &host(&[1], &[1f32]));
+        c.raw_data = Some(vec![0, 0, 0, 0].into());
+        c.float_data = vec![1.0];
+        g.initializer.push(c);
+    });
+    says(&both, &["at once", "tensor `c`", "graph.initializer[0]"]);
+}
+
+#[test]
+fn names_of_branches_that_are_never_taken_are_known_too() {
+    let never = of_graph(|g| {
+        g.initializer.push(tensor("yes", &HostTensor::scalar(true)));
+        let then = graph(vec![], &[], vec![node("Abs", "x", "b")], "b");
+        let otherwise = graph(vec![], &[], vec![node("Abs", "elsewhere", "b")], "b");
+        g.node.push(node("If", "yes", "z").graph("then_branch", then).graph("else_branch", otherwise));
+    });
+    says(&never, &["nothing defines the value `elsewhere`", "(`Abs`)", "node `%z` (`If`)"]);
+}
+
+#[test]
+fn errors_inside_functions_say_at_which_of_their_nodes() {
+    let inside = said(|m| {
+        let opset = |d: &str, v| OperatorSetIdProto { domain: Some(d.into()), version: Some(v) };
+        m.opset_import.push(opset("own", 1));
+        m.functions.push(FunctionProto {
+            name: Some("Twice".into()),
+            domain: Some("own".into()),
+            input: vec!["a".into()],
+            output: vec!["b".into()],
+            node: vec![node("Softmax", "a", "b").int("axis", 9)],
+            opset_import: vec![opset("", 18)],
+            ..FunctionProto::default()
+        });
+        let mut call = node("Twice", "x", "y");
+        call.domain = Some("own".into());
+        m.graph.as_mut().unwrap().node[0] = call;
+    });
+    says(&inside, &["axis 9 of `Softmax`", "node `%b` (`Softmax`) of graph `@Twice`", "node `%y` (`Twice`)"]);
+}
+
+#[test]
+fn operators_of_another_domain_are_said() {
+    let other = of_graph(|g| g.node[0].domain = Some("ai.onnx.ml".into()));
+    says(&other, &["`Neg` of ai.onnx.ml", "but of ai.onnx there is one"]);
+}

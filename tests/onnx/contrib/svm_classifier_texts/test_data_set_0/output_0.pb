@@ -1,0 +1,1 @@
+	2bb2bb2a2bb2bb2bb2bb2bb2bbBlabel
