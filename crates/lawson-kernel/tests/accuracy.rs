@@ -4,7 +4,7 @@
 mod support;
 
 use lawson_kernel::math::double::DoubleScalar;
-use lawson_kernel::math::{self, Arithmetic, Function, Scalar};
+use lawson_kernel::math::{self, Arithmetic, Function, Lanes, Scalar};
 use support::count::{Hooks, count};
 use support::imitation::{Avx2, Avx512, Shader};
 use support::pairs::{Binary, Pairs, grid};

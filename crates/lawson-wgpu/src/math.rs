@@ -5,7 +5,7 @@ use crate::opcode::{
     HalvesId, Literal, MatrixId, MemoryId, Op, OpCode, Primitive, QuadId, Test, Ty, ValueId, VarId, Word,
 };
 use lawson_graph::op::BinaryKind;
-use lawson_kernel::math::{self, Arithmetic, Function, TABLE};
+use lawson_kernel::math::{self, Arithmetic, Function, Lanes, TABLE};
 
 /// Op codes in the making, of one function or of all launches.
 #[derive(Default)]
@@ -158,10 +158,8 @@ pub(crate) fn binary_function(kind: BinaryKind) -> Option<Vec<OpCode>> {
     Some(emit.codes)
 }
 
-impl Arithmetic for Emit {
-    const TABLES: bool = false;
-    const KEEPS_SUBNORMAL: bool = false;
-
+impl Lanes for Emit {
+    type C = f32;
     type F = ValueId;
     type I = ValueId;
     type B = ValueId;
@@ -255,26 +253,10 @@ impl Arithmetic for Emit {
         let shifted = self.apply(Primitive::Shr, Ty::U32, &[a, by]);
         self.apply(Primitive::Bitcast(Ty::I32), Ty::U32, &[shifted])
     }
-    fn i_sar(&mut self, a: ValueId, by: u32) -> ValueId {
-        let by = self.by(by);
-        self.int(Primitive::Shr, &[a, by])
-    }
-    fn i_lt(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.int(Primitive::Lt, &[a, b])
-    }
     fn i_eq(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.int(Primitive::Eq, &[a, b])
     }
-    fn i_select(&mut self, c: ValueId, a: ValueId, b: ValueId) -> ValueId {
-        self.int(Primitive::Select, &[c, a, b])
-    }
 
-    fn to_int(&mut self, a: ValueId) -> ValueId {
-        self.float(Primitive::Cast(Ty::I32), &[a])
-    }
-    fn to_float(&mut self, a: ValueId) -> ValueId {
-        self.int(Primitive::Cast(Ty::F32), &[a])
-    }
     fn bits(&mut self, a: ValueId) -> ValueId {
         self.float(Primitive::Bitcast(Ty::I32), &[a])
     }
@@ -296,13 +278,6 @@ impl Arithmetic for Emit {
         self.apply(Primitive::Not, Ty::Bool, &[a])
     }
 
-    /// Sums and differences are kept as they are written, so a float of which only whole numbers are left is two operations away.
-    fn nearest(&mut self, a: ValueId, b: ValueId) -> (ValueId, ValueId) {
-        let whole = self.f(12_582_912.0);
-        let shifted = self.fma(a, b, whole);
-        (self.sub(shifted, whole), self.bits(shifted))
-    }
-
     fn if_any<const N: usize>(
         &mut self,
         condition: ValueId,
@@ -317,5 +292,27 @@ impl Arithmetic for Emit {
         }
         self.codes.push(OpCode::EndGuard);
         vars.map(|var| self.define(Ty::F32, Op::Get(var)))
+    }
+}
+
+impl Arithmetic for Emit {
+    const TABLES: bool = false;
+    const KEEPS_SUBNORMAL: bool = false;
+
+    fn i_sar(&mut self, a: ValueId, by: u32) -> ValueId {
+        let by = self.by(by);
+        self.int(Primitive::Shr, &[a, by])
+    }
+    fn i_lt(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Lt, &[a, b])
+    }
+    fn i_select(&mut self, c: ValueId, a: ValueId, b: ValueId) -> ValueId {
+        self.int(Primitive::Select, &[c, a, b])
+    }
+    fn to_int(&mut self, a: ValueId) -> ValueId {
+        self.float(Primitive::Cast(Ty::I32), &[a])
+    }
+    fn to_float(&mut self, a: ValueId) -> ValueId {
+        self.int(Primitive::Cast(Ty::F32), &[a])
     }
 }

@@ -8,7 +8,8 @@ use super::operations::operations;
 use crate::asm::{FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::{Class, Op, Src, V};
 use lawson_graph::DType;
-use lawson_kernel::math::double::{Double, TABLE};
+use lawson_kernel::math::double::Double;
+use lawson_kernel::math::{Lanes, TABLE};
 
 /// Writes operations at one depth.
 pub(super) struct DoubleWriter<'l, 'k> {
@@ -70,9 +71,11 @@ impl Writer<'_, '_> {
     }
 }
 
-/// What all expansions need.
-macro_rules! required {
+/// The operations of both precisions, for f64.
+macro_rules! lanes {
     () => {
+        type C = f64;
+
         operations!(DType::F64);
 
         fn f(&mut self, c: f64) -> V {
@@ -80,9 +83,6 @@ macro_rules! required {
         }
         fn i(&mut self, c: i64) -> V {
             self.l.bits64(c as u64)
-        }
-        fn trunc(&mut self, a: V) -> V {
-            self.w().rounded(DType::F64, a, Rounding::TowardsZero)
         }
         fn i_eq(&mut self, a: V, b: V) -> V {
             self.w().cmp_long(a, b, IntPredicate::Eq)
@@ -93,8 +93,25 @@ macro_rules! required {
     };
 }
 
+/// The operations that only f64 has.
+macro_rules! required {
+    () => {
+        fn trunc(&mut self, a: V) -> V {
+            self.w().rounded(DType::F64, a, Rounding::TowardsZero)
+        }
+    };
+}
+
+impl Lanes for PlainDoubleWriter<'_, '_> {
+    lanes!();
+}
+
 impl Double for PlainDoubleWriter<'_, '_> {
     required!();
+}
+
+impl Lanes for DoubleWriter<'_, '_> {
+    lanes!();
 }
 
 impl Double for DoubleWriter<'_, '_> {

@@ -12,7 +12,7 @@ use crate::asm::{IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, Vec3Imm};
 use crate::code::{Class, Op, Src, V};
 use lawson_graph::DType;
 use lawson_graph::op::BinaryKind;
-use lawson_kernel::math::Arithmetic;
+use lawson_kernel::math::Lanes;
 
 /// How a quotient becomes whole.
 #[derive(Clone, Copy, PartialEq, Eq)]

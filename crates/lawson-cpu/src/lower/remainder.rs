@@ -10,7 +10,7 @@ use super::math::Writer;
 use crate::asm::{FloatPredicate, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::V;
 use lawson_graph::op::BinaryKind;
-use lawson_kernel::math::Arithmetic;
+use lawson_kernel::math::Lanes;
 
 /// How many bits of a quotient one step gives.
 const STEP: i32 = 24;

@@ -10,7 +10,7 @@ use super::operations::operations;
 use crate::asm::{FloatPredicate, IntPredicate, Level, MaskOp, Vec2, Vec2Imm, Vec3, VecShift};
 use crate::code::{Class, Op, Src, V};
 use lawson_graph::DType;
-use lawson_kernel::math::{Arithmetic, TABLE};
+use lawson_kernel::math::{Arithmetic, Lanes, TABLE};
 
 /// Writes operations at one depth, without what AVX-512 has for hooks.
 pub(super) struct PlainWriter<'l, 'k> {
@@ -27,14 +27,6 @@ impl<'k> PlainWriter<'_, 'k> {
 impl<'k> Writer<'_, 'k> {
     fn w(&mut self) -> Writer<'_, 'k> {
         Writer { l: self.l, depth: self.depth }
-    }
-
-    /// `a·b` to what a float of the size of `magic` has as its last bit, and the bits that hold it.
-    fn nearest_by(&mut self, magic: f32, a: V, b: V) -> (V, V) {
-        let magic = self.l.bits(magic.to_bits());
-        let held = self.fused_product(DType::F32, FusedSign::Add, a, b, magic);
-        let whole = self.op3(Vec3::Subps, held, magic);
-        (whole, held)
     }
 
     /// The entry of a table at the low four bits of each lane.
@@ -54,9 +46,11 @@ impl<'k> Writer<'_, 'k> {
     }
 }
 
-/// What all expansions need.
-macro_rules! required {
+/// The operations of both precisions, for f32.
+macro_rules! lanes {
     () => {
+        type C = f32;
+
         operations!(DType::F32);
 
         fn f(&mut self, c: f32) -> V {
@@ -65,22 +59,23 @@ macro_rules! required {
         fn i(&mut self, c: i32) -> V {
             self.l.bits(c as u32)
         }
-        fn neg(&mut self, a: V) -> V {
-            let sign = self.l.bits(0x8000_0000);
-            self.w().op3(Vec3::Pxord, a, sign)
+        fn i_eq(&mut self, a: V, b: V) -> V {
+            self.w().cmp_int(a, b, IntPredicate::Eq)
         }
-        fn abs(&mut self, a: V) -> V {
-            let rest = self.l.bits(0x7FFF_FFFF);
-            self.w().op3(Vec3::Pandd, a, rest)
+        fn lookup(&mut self, index: V, table: &[f32; TABLE]) -> V {
+            self.w().lookup_single(index, table)
         }
+    };
+}
+
+/// The operations that only f32 has.
+macro_rules! required {
+    () => {
         fn i_sar(&mut self, a: V, by: u32) -> V {
             self.w().shift(VecShift::Psrad, a, by)
         }
         fn i_lt(&mut self, a: V, b: V) -> V {
             self.w().cmp_int(a, b, IntPredicate::Lt)
-        }
-        fn i_eq(&mut self, a: V, b: V) -> V {
-            self.w().cmp_int(a, b, IntPredicate::Eq)
         }
         fn i_select(&mut self, c: V, a: V, b: V) -> V {
             self.w().blend(c, a, b)
@@ -91,24 +86,25 @@ macro_rules! required {
         fn to_float(&mut self, a: V) -> V {
             self.w().op2(Vec2::Cvtdq2ps, a)
         }
-        fn nearest(&mut self, a: V, b: V) -> (V, V) {
-            self.w().nearest_by(12_582_912.0, a, b)
-        }
         fn nearest_sixteenth(&mut self, a: V, b: V) -> (V, V) {
-            self.w().nearest_by(786_432.0, a, b)
-        }
-        fn lookup(&mut self, index: V, table: &[f32; TABLE]) -> V {
-            self.w().lookup_single(index, table)
+            // As `Lanes::nearest`, with a constant whose last bit is a sixteenth.
+            let magic = self.f(786_432.0);
+            let held = self.fma(a, b, magic);
+            (self.sub(held, magic), held)
         }
     };
+}
+
+impl Lanes for PlainWriter<'_, '_> {
+    lanes!();
 }
 
 impl Arithmetic for PlainWriter<'_, '_> {
     required!();
 }
 
-impl Arithmetic for Writer<'_, '_> {
-    required!();
+impl Lanes for Writer<'_, '_> {
+    lanes!();
 
     // Truth tables count the bits of (start, a, b) as 4, 2, 1.
     fn copy_sign(&mut self, magnitude: V, sign: V) -> V {
@@ -133,6 +129,17 @@ impl Arithmetic for Writer<'_, '_> {
         // odd ? second : first
         [self.ternary(a, b, odd, 0b1101_1000), self.ternary(b, a, odd, 0b1101_1000)]
     }
+    fn quotient(&mut self, a: V, b: V) -> V {
+        let y = self.op2(Vec2::Rcp14ps, b);
+        let q = self.mul(a, y);
+        let rest = self.fnma(b, q, a);
+        self.fma(y, rest, q)
+    }
+}
+
+impl Arithmetic for Writer<'_, '_> {
+    required!();
+
     fn scale_down(&mut self, x: V, n: (V, V)) -> V {
         // The instruction rounds down by itself.
         self.scale(x, n)
@@ -158,11 +165,5 @@ impl Arithmetic for Writer<'_, '_> {
     }
     fn reciprocal_estimate(&mut self, b: V) -> V {
         self.op2(Vec2::Rcp14ps, b)
-    }
-    fn quotient(&mut self, a: V, b: V) -> V {
-        let y = self.op2(Vec2::Rcp14ps, b);
-        let q = self.mul(a, y);
-        let rest = self.fnma(b, q, a);
-        self.fma(y, rest, q)
     }
 }

@@ -13,7 +13,7 @@ use crate::code::{Addr, Class, Op, Shape, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::CompareKind;
-use lawson_kernel::math::Arithmetic;
+use lawson_kernel::math::Lanes;
 use lawson_kernel::{AccId, Expr, ExprId, Node};
 
 impl<'k> Lowering<'k> {

@@ -3,7 +3,8 @@
 //! The range up to where erf rounds to 1 is cut into eight intervals, each with a polynomial of degree 6 around its
 //! centre; a lane looks its coefficients up.
 
-use super::{Arithmetic, TABLE, polynomial, twice};
+use super::arithmetic::twice;
+use super::{Arithmetic, TABLE, polynomial};
 
 /// The width of an interval; the first is halved by 0. Exact, and so are its multiples.
 const WIDTH: f32 = 0.53125;

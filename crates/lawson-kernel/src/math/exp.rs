@@ -5,7 +5,7 @@
 //! what is near 0 exact. Arguments are clamped first to where results leave the range of f32. `tanh` is polynomials alone, one for
 //! each half of a power of two.
 
-use super::{Arithmetic, TABLE, polynomial};
+use super::{Arithmetic, TABLE, clamp, odd, polynomial};
 
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
 /// ln 2 rounded to f32, and what it lacks.
@@ -27,13 +27,6 @@ fn reduce<K: Arithmetic>(k: &mut K, x: K::F) -> (K::F, (K::F, K::I)) {
 fn less_one<K: Arithmetic>(k: &mut K, n: (K::F, K::I)) -> (K::F, K::I) {
     let (one, integer_one) = (k.f(1.0), k.i(1));
     (k.sub(n.0, one), k.i_sub(n.1, integer_one))
-}
-
-/// `x` brought into `low ..= high`; NaN stays.
-fn clamp<K: Arithmetic>(k: &mut K, x: K::F, low: f32, high: f32) -> K::F {
-    let (low, high) = (k.f(low), k.f(high));
-    let x = k.max(low, x);
-    k.min(high, x)
 }
 
 /// `e^r` for the `r` of [`reduce`].
@@ -174,10 +167,7 @@ pub fn sinh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
     let (grown, shrunk) = halves(k, x);
     let large = k.sub(grown, shrunk);
     let (a, one) = (k.abs(x), k.f(1.0));
-    let square = k.mul(a, a);
-    let tail = polynomial(k, square, &TAIL);
-    let cube = k.mul(square, a);
-    let small = k.fma(cube, tail, a);
+    let small = odd(k, a, &TAIL);
     let is_small = k.lt(a, one);
     let magnitude = k.select(is_small, small, large);
     k.or_sign(magnitude, x)
@@ -345,10 +335,7 @@ const TANH_TAIL: [f32; 7] = [
 /// `1 - 2 / (e^2x + 1)`.
 fn tanh_of_magnitude<K: Arithmetic>(k: &mut K, a: K::F) -> K::F {
     let (one, two) = (k.f(1.0), k.f(2.0));
-    let square = k.mul(a, a);
-    let tail = polynomial(k, square, &TANH_TAIL);
-    let cube = k.mul(square, a);
-    let small = k.fma(cube, tail, a);
+    let small = odd(k, a, &TANH_TAIL);
     let twice = k.add(a, a);
     let power = exp_bounded(k, twice);
     let below = k.add(power, one);

@@ -1,8 +1,9 @@
-//! The logarithms and what is made of them: `log`, `log2`, `log1p`, `asinh`, `acosh`, `atanh`.
+//! The logarithms: `log`, `log2`, `log1p`; and what [`area`](super::area) needs of them.
 //!
 //! `x = m·2^e` with `m` from 3/4 to 3/2, so that `f = m - 1` is exact and `e` is 0 around 1: near there the result is
 //! the polynomial alone and keeps its relative accuracy. Zeros, infinity, NaN and negative numbers arrive through `e`.
 
+use super::area::Logarithm;
 use super::{Arithmetic, polynomial};
 
 /// `(log(1 + f) - f) / f²` for `f` from -1/4 to 1/2, highest power first; the logarithm is then within 2^-27.
@@ -80,56 +81,16 @@ fn far_down<K: Arithmetic>(k: &mut K, x: K::F) -> (K::F, K::F) {
     (k.select(is_far, down, x), k.select(is_far, exponent, zero))
 }
 
-/// Beyond this, `log1p(x)` is `log(x)` and `sqrt(x² ± 1)` is `x`.
-const LARGE: f32 = 67_108_864.0;
+impl<K: Arithmetic> Logarithm<K> for f32 {
+    const LN_2: f32 = std::f32::consts::LN_2;
+    const LARGE: f32 = 67_108_864.0;
 
-/// `log(2x)` for `x` beyond [`LARGE`], `log(1 + small)` elsewhere.
-fn log_of_double<K: Arithmetic>(k: &mut K, x: K::F, small: K::F) -> K::F {
-    let (large, ln_2, zero) = (k.f(LARGE), k.f(std::f32::consts::LN_2), k.f(0.0));
-    let is_large = k.lt(large, x);
-    let argument = k.select(is_large, x, small);
-    let result = log1p(k, argument);
-    let more = k.select(is_large, ln_2, zero);
-    k.add(result, more)
-}
+    fn log1p(k: &mut K, x: K::F) -> K::F {
+        log1p(k, x)
+    }
 
-/// The inverse hyperbolic sine: `log(1 + a + a²/(1 + sqrt(a² + 1)))` of `a = |x|`.
-pub fn asinh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
-    let (large, one) = (k.f(LARGE), k.f(1.0));
-    let a = k.abs(x);
-    let bounded = k.min(large, a);
-    let square = k.mul(bounded, bounded);
-    let root = k.add(square, one);
-    let root = k.sqrt(root);
-    let divisor = k.add(root, one);
-    let quotient = k.quotient(square, divisor);
-    let small = k.add(bounded, quotient);
-    let magnitude = log_of_double(k, a, small);
-    k.or_sign(magnitude, x)
-}
-
-/// The inverse hyperbolic cosine: `log(1 + t + sqrt(2t + t²))` of `t = x - 1`; NaN below 1.
-pub fn acosh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
-    let (large, one, nan) = (k.f(LARGE), k.f(1.0), k.f(f32::NAN));
-    let bounded = k.min(large, x);
-    let t = k.sub(bounded, one);
-    let double = k.add(t, t);
-    let square = k.fma(t, t, double);
-    let root = k.sqrt(square);
-    let small = k.add(t, root);
-    let result = log_of_double(k, x, small);
-    let below = k.lt(x, one);
-    k.select(below, nan, result)
-}
-
-/// The inverse hyperbolic tangent: `log(1 + 2a/(1 - a)) / 2` of `a = |x|`; NaN beyond 1.
-pub fn atanh<K: Arithmetic>(k: &mut K, x: K::F) -> K::F {
-    let (one, half) = (k.f(1.0), k.f(0.5));
-    let a = k.abs(x);
-    let double = k.add(a, a);
-    let divisor = k.sub(one, a);
-    let quotient = k.div(double, divisor);
-    let log = log1p(k, quotient);
-    let magnitude = k.mul(log, half);
-    k.copy_sign(magnitude, x)
+    /// It is right there.
+    fn atanh_at_ends(_: &mut K, _: K::F, computed: K::F) -> K::F {
+        computed
+    }
 }

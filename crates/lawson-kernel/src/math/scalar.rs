@@ -1,179 +1,109 @@
-//! [`Scalar`]: the arithmetic on plain numbers, for constant folding, for tests and for portable execution.
+//! [`Scalar`] and [`DoubleScalar`]: the arithmetic on plain numbers, for constant folding, for tests and for portable execution.
 
-use super::{Arithmetic, TABLE};
+use super::double::Double;
+use super::{Arithmetic, Lanes, TABLE};
 
 /// Evaluates an expansion on f32, with the portable form of every hook.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scalar;
 
-impl Arithmetic for Scalar {
-    type F = f32;
-    type I = i32;
-    type B = bool;
+/// Evaluates an expansion on f64, with the portable form of every hook.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DoubleScalar;
 
+macro_rules! plain {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {
+        $(#[inline(always)]
+        fn $name(&mut self, $($arg: $ty),*) -> $result {
+            $value
+        })*
+    };
+}
+
+/// [`Lanes`] of a float, with integers of its width, signed and not.
+macro_rules! plain_lanes {
+    ($float:ty, $int:ty, $unsigned:ty) => {
+        type C = $float;
+        type F = $float;
+        type I = $int;
+        type B = bool;
+
+        plain! {
+            f(c: $float) -> $float = c;
+            i(c: $int) -> $int = c;
+            add(a: $float, b: $float) -> $float = a + b;
+            sub(a: $float, b: $float) -> $float = a - b;
+            mul(a: $float, b: $float) -> $float = a * b;
+            div(a: $float, b: $float) -> $float = a / b;
+            fma(a: $float, b: $float, c: $float) -> $float = a.mul_add(b, c);
+            fms(a: $float, b: $float, c: $float) -> $float = a.mul_add(b, -c);
+            fnma(a: $float, b: $float, c: $float) -> $float = (-a).mul_add(b, c);
+            sqrt(a: $float) -> $float = a.sqrt();
+            neg(a: $float) -> $float = -a;
+            abs(a: $float) -> $float = a.abs();
+            min(a: $float, b: $float) -> $float = if a < b { a } else { b };
+            max(a: $float, b: $float) -> $float = if a > b { a } else { b };
+            round_even(a: $float) -> $float = a.round_ties_even();
+            lt(a: $float, b: $float) -> bool = a < b;
+            le(a: $float, b: $float) -> bool = a <= b;
+            eq(a: $float, b: $float) -> bool = a == b;
+            is_nan(a: $float) -> bool = a.is_nan();
+            select(c: bool, a: $float, b: $float) -> $float = if c { a } else { b };
+            i_add(a: $int, b: $int) -> $int = a.wrapping_add(b);
+            i_sub(a: $int, b: $int) -> $int = a.wrapping_sub(b);
+            i_and(a: $int, b: $int) -> $int = a & b;
+            i_or(a: $int, b: $int) -> $int = a | b;
+            i_xor(a: $int, b: $int) -> $int = a ^ b;
+            i_shl(a: $int, by: u32) -> $int = a.wrapping_shl(by);
+            i_shr(a: $int, by: u32) -> $int = (a as $unsigned).wrapping_shr(by) as $int;
+            i_eq(a: $int, b: $int) -> bool = a == b;
+            bits(a: $float) -> $int = a.to_bits() as $int;
+            of_bits(a: $int) -> $float = <$float>::from_bits(a as $unsigned);
+            lookup(index: $int, table: &[$float; TABLE]) -> $float = table[(index & 15) as usize];
+            and(a: bool, b: bool) -> bool = a & b;
+            or(a: bool, b: bool) -> bool = a | b;
+            not(a: bool) -> bool = !a;
+        }
+
+        #[inline(always)]
+        fn if_any<const N: usize>(
+            &mut self,
+            condition: bool,
+            common: [$float; N],
+            rare: impl FnOnce(&mut Self) -> [$float; N],
+        ) -> [$float; N] {
+            if condition { rare(self) } else { common }
+        }
+    };
+}
+
+impl Lanes for Scalar {
+    plain_lanes!(f32, i32, u32);
+
+    /// The integer is all of it, not its low bits alone.
     #[inline(always)]
-    fn f(&mut self, c: f32) -> f32 {
-        c
+    fn nearest(&mut self, a: f32, b: f32) -> (f32, i32) {
+        let whole = (a * b).round_ties_even();
+        (whole, whole as i32)
     }
-    #[inline(always)]
-    fn i(&mut self, c: i32) -> i32 {
-        c
+}
+
+impl Arithmetic for Scalar {
+    plain! {
+        i_sar(a: i32, by: u32) -> i32 = a.wrapping_shr(by);
+        i_lt(a: i32, b: i32) -> bool = a < b;
+        i_select(c: bool, a: i32, b: i32) -> i32 = if c { a } else { b };
+        to_int(a: f32) -> i32 = a as i32;
+        to_float(a: i32) -> f32 = a as f32;
     }
-    #[inline(always)]
-    fn add(&mut self, a: f32, b: f32) -> f32 {
-        a + b
-    }
-    #[inline(always)]
-    fn sub(&mut self, a: f32, b: f32) -> f32 {
-        a - b
-    }
-    #[inline(always)]
-    fn mul(&mut self, a: f32, b: f32) -> f32 {
-        a * b
-    }
-    #[inline(always)]
-    fn div(&mut self, a: f32, b: f32) -> f32 {
-        a / b
-    }
-    #[inline(always)]
-    fn fma(&mut self, a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-    #[inline(always)]
-    fn fms(&mut self, a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, -c)
-    }
-    #[inline(always)]
-    fn fnma(&mut self, a: f32, b: f32, c: f32) -> f32 {
-        (-a).mul_add(b, c)
-    }
-    #[inline(always)]
-    fn sqrt(&mut self, a: f32) -> f32 {
-        a.sqrt()
-    }
-    #[inline(always)]
-    fn neg(&mut self, a: f32) -> f32 {
-        -a
-    }
-    #[inline(always)]
-    fn abs(&mut self, a: f32) -> f32 {
-        a.abs()
-    }
-    #[inline(always)]
-    fn min(&mut self, a: f32, b: f32) -> f32 {
-        if a < b { a } else { b }
-    }
-    #[inline(always)]
-    fn max(&mut self, a: f32, b: f32) -> f32 {
-        if a > b { a } else { b }
-    }
-    #[inline(always)]
-    fn round_even(&mut self, a: f32) -> f32 {
-        a.round_ties_even()
-    }
-    #[inline(always)]
-    fn lt(&mut self, a: f32, b: f32) -> bool {
-        a < b
-    }
-    #[inline(always)]
-    fn le(&mut self, a: f32, b: f32) -> bool {
-        a <= b
-    }
-    #[inline(always)]
-    fn eq(&mut self, a: f32, b: f32) -> bool {
-        a == b
-    }
-    #[inline(always)]
-    fn is_nan(&mut self, a: f32) -> bool {
-        a.is_nan()
-    }
-    #[inline(always)]
-    fn select(&mut self, c: bool, a: f32, b: f32) -> f32 {
-        if c { a } else { b }
-    }
-    #[inline(always)]
-    fn i_add(&mut self, a: i32, b: i32) -> i32 {
-        a.wrapping_add(b)
-    }
-    #[inline(always)]
-    fn i_sub(&mut self, a: i32, b: i32) -> i32 {
-        a.wrapping_sub(b)
-    }
-    #[inline(always)]
-    fn i_and(&mut self, a: i32, b: i32) -> i32 {
-        a & b
-    }
-    #[inline(always)]
-    fn i_or(&mut self, a: i32, b: i32) -> i32 {
-        a | b
-    }
-    #[inline(always)]
-    fn i_xor(&mut self, a: i32, b: i32) -> i32 {
-        a ^ b
-    }
-    #[inline(always)]
-    fn i_shl(&mut self, a: i32, by: u32) -> i32 {
-        a.wrapping_shl(by)
-    }
-    #[inline(always)]
-    fn i_shr(&mut self, a: i32, by: u32) -> i32 {
-        (a as u32).wrapping_shr(by) as i32
-    }
-    #[inline(always)]
-    fn i_sar(&mut self, a: i32, by: u32) -> i32 {
-        a.wrapping_shr(by)
-    }
-    #[inline(always)]
-    fn i_lt(&mut self, a: i32, b: i32) -> bool {
-        a < b
-    }
-    #[inline(always)]
-    fn i_eq(&mut self, a: i32, b: i32) -> bool {
-        a == b
-    }
-    #[inline(always)]
-    fn i_select(&mut self, c: bool, a: i32, b: i32) -> i32 {
-        if c { a } else { b }
-    }
-    #[inline(always)]
-    fn to_int(&mut self, a: f32) -> i32 {
-        a as i32
-    }
-    #[inline(always)]
-    fn to_float(&mut self, a: i32) -> f32 {
-        a as f32
-    }
-    #[inline(always)]
-    fn bits(&mut self, a: f32) -> i32 {
-        a.to_bits() as i32
-    }
-    #[inline(always)]
-    fn of_bits(&mut self, a: i32) -> f32 {
-        f32::from_bits(a as u32)
-    }
-    #[inline(always)]
-    fn lookup(&mut self, index: i32, table: &[f32; TABLE]) -> f32 {
-        table[(index & 15) as usize]
-    }
-    #[inline(always)]
-    fn and(&mut self, a: bool, b: bool) -> bool {
-        a & b
-    }
-    #[inline(always)]
-    fn or(&mut self, a: bool, b: bool) -> bool {
-        a | b
-    }
-    #[inline(always)]
-    fn not(&mut self, a: bool) -> bool {
-        !a
-    }
-    #[inline(always)]
-    fn if_any<const N: usize>(
-        &mut self,
-        condition: bool,
-        common: [f32; N],
-        rare: impl FnOnce(&mut Self) -> [f32; N],
-    ) -> [f32; N] {
-        if condition { rare(self) } else { common }
+}
+
+impl Lanes for DoubleScalar {
+    plain_lanes!(f64, i64, u64);
+}
+
+impl Double for DoubleScalar {
+    plain! {
+        trunc(a: f64) -> f64 = a.trunc();
     }
 }

@@ -4,7 +4,7 @@
 //! their expansions consist of, which is found by instantiating them with an [`Arithmetic`] that counts.
 
 use crate::expr::Expr;
-use crate::math::{self, Arithmetic, Function, TABLE};
+use crate::math::{self, Arithmetic, Function, Lanes, TABLE};
 use crate::tree::Kernel;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_graph::{DType, Op, op::CompareKind};
@@ -174,7 +174,8 @@ impl Counter {
     }
 }
 
-impl Arithmetic for Counter {
+impl Lanes for Counter {
+    type C = f32;
     type F = f64;
     type I = f64;
     type B = f64;
@@ -260,23 +261,8 @@ impl Arithmetic for Counter {
     fn i_shr(&mut self, a: f64, _: u32) -> f64 {
         self.simple(0.0, a)
     }
-    fn i_sar(&mut self, a: f64, _: u32) -> f64 {
-        self.simple(0.0, a)
-    }
-    fn i_lt(&mut self, a: f64, b: f64) -> f64 {
-        self.simple(0.0, a.max(b))
-    }
     fn i_eq(&mut self, a: f64, b: f64) -> f64 {
         self.simple(0.0, a.max(b))
-    }
-    fn i_select(&mut self, c: f64, a: f64, b: f64) -> f64 {
-        self.simple(0.0, c.max(a).max(b))
-    }
-    fn to_int(&mut self, a: f64) -> f64 {
-        self.simple(0.0, a)
-    }
-    fn to_float(&mut self, a: f64) -> f64 {
-        self.simple(0.0, a)
     }
     fn bits(&mut self, a: f64) -> f64 {
         a
@@ -308,9 +294,39 @@ impl Arithmetic for Counter {
     fn flip_sign(&mut self, x: f64, sign: f64) -> f64 {
         self.simple(0.0, x.max(sign))
     }
-    fn nearest(&mut self, a: f64, b: f64) -> (f64, f64) {
-        let held = self.multiply(2.0, a.max(b));
-        (self.simple(1.0, held), held)
+    fn quotient(&mut self, a: f64, b: f64) -> f64 {
+        let estimate = self.reciprocal_estimate(b);
+        let quotient = self.mul(a, estimate);
+        let rest = self.fnma(b, quotient, a);
+        self.fma(estimate, rest, quotient)
+    }
+    fn if_any<const N: usize>(
+        &mut self,
+        condition: f64,
+        common: [f64; N],
+        _: impl FnOnce(&mut Self) -> [f64; N],
+    ) -> [f64; N] {
+        // The rare part is jumped over.
+        self.simple(0.0, condition);
+        common
+    }
+}
+
+impl Arithmetic for Counter {
+    fn i_sar(&mut self, a: f64, _: u32) -> f64 {
+        self.simple(0.0, a)
+    }
+    fn i_lt(&mut self, a: f64, b: f64) -> f64 {
+        self.simple(0.0, a.max(b))
+    }
+    fn i_select(&mut self, c: f64, a: f64, b: f64) -> f64 {
+        self.simple(0.0, c.max(a).max(b))
+    }
+    fn to_int(&mut self, a: f64) -> f64 {
+        self.simple(0.0, a)
+    }
+    fn to_float(&mut self, a: f64) -> f64 {
+        self.simple(0.0, a)
     }
     fn nearest_sixteenth(&mut self, a: f64, b: f64) -> (f64, f64) {
         self.nearest(a, b)
@@ -331,21 +347,5 @@ impl Arithmetic for Counter {
     }
     fn reciprocal_estimate(&mut self, b: f64) -> f64 {
         self.multiply(1.0, b)
-    }
-    fn quotient(&mut self, a: f64, b: f64) -> f64 {
-        let estimate = self.reciprocal_estimate(b);
-        let quotient = self.mul(a, estimate);
-        let rest = self.fnma(b, quotient, a);
-        self.fma(estimate, rest, quotient)
-    }
-    fn if_any<const N: usize>(
-        &mut self,
-        condition: f64,
-        common: [f64; N],
-        _: impl FnOnce(&mut Self) -> [f64; N],
-    ) -> [f64; N] {
-        // The rare part is jumped over.
-        self.simple(0.0, condition);
-        common
     }
 }

@@ -1,6 +1,6 @@
 //! [`Count`]: builds the expression of an expansion and counts its operations.
 
-use lawson_kernel::math::{Arithmetic, TABLE};
+use lawson_kernel::math::{Arithmetic, Lanes, TABLE};
 use std::collections::HashMap;
 
 /// Which form of the hooks is counted.
@@ -86,16 +86,13 @@ macro_rules! counted {
     };
 }
 
-impl Arithmetic for Count {
+impl Lanes for Count {
+    type C = f32;
     type F = usize;
     type I = usize;
     type B = usize;
 
     operations!(counted);
-    counted! {
-        fn to_int(a: Self::F) -> Self::I;
-    }
-
     fn f(&mut self, c: f32) -> usize {
         self.node("constant", c.to_bits(), &[])
     }
@@ -107,9 +104,6 @@ impl Arithmetic for Count {
     }
     fn i_shr(&mut self, a: usize, by: u32) -> usize {
         self.node("i_shr", by, &[a])
-    }
-    fn i_sar(&mut self, a: usize, by: u32) -> usize {
-        self.node("i_sar", by, &[a])
     }
     fn lookup(&mut self, index: usize, table: &[f32; TABLE]) -> usize {
         let table: Vec<usize> = table.iter().map(|&c| self.f(c)).collect();
@@ -167,6 +161,51 @@ impl Arithmetic for Count {
         }
     }
 
+    fn quotient(&mut self, a: usize, b: usize) -> usize {
+        match self.hooks {
+            Hooks::Portable => self.div(a, b),
+            Hooks::Avx512 => {
+                let y = self.reciprocal_estimate(b);
+                let q = self.mul(a, y);
+                let rest = self.fnma(b, q, a);
+                self.fma(rest, y, q)
+            }
+        }
+    }
+
+    fn if_any<const N: usize>(
+        &mut self,
+        condition: usize,
+        common: [usize; N],
+        rare: impl FnOnce(&mut Self) -> [usize; N],
+    ) -> [usize; N] {
+        let rare = rare(self);
+        std::array::from_fn(|n| self.node("if_any", n as u32, &[condition, common[n], rare[n]]))
+    }
+
+    fn swap_where_odd(&mut self, n: usize, [a, b]: [usize; 2]) -> [usize; 2] {
+        match self.hooks {
+            Hooks::Portable => Portable(self).swap_where_odd(n, [a, b]),
+            Hooks::Avx512 => {
+                let (lowest, none) = (self.i(1), self.i(0));
+                let parity = self.i_and(n, lowest);
+                let odd = self.i_sub(none, parity);
+                [self.node("vpternlogd", 2, &[a, b, odd]), self.node("vpternlogd", 2, &[b, a, odd])]
+            }
+        }
+    }
+}
+
+impl Arithmetic for Count {
+    operations_of_single!(counted);
+    counted! {
+        fn to_int(a: Self::F) -> Self::I;
+    }
+
+    fn i_sar(&mut self, a: usize, by: u32) -> usize {
+        self.node("i_sar", by, &[a])
+    }
+
     fn nearest_sixteenth(&mut self, a: usize, b: usize) -> (usize, usize) {
         match self.hooks {
             Hooks::Portable => Portable(self).nearest_sixteenth(a, b),
@@ -220,40 +259,6 @@ impl Arithmetic for Count {
             Hooks::Avx512 => self.node("vrcp14ps", 0, &[b]),
         }
     }
-
-    fn quotient(&mut self, a: usize, b: usize) -> usize {
-        match self.hooks {
-            Hooks::Portable => self.div(a, b),
-            Hooks::Avx512 => {
-                let y = self.reciprocal_estimate(b);
-                let q = self.mul(a, y);
-                let rest = self.fnma(b, q, a);
-                self.fma(rest, y, q)
-            }
-        }
-    }
-
-    fn if_any<const N: usize>(
-        &mut self,
-        condition: usize,
-        common: [usize; N],
-        rare: impl FnOnce(&mut Self) -> [usize; N],
-    ) -> [usize; N] {
-        let rare = rare(self);
-        std::array::from_fn(|n| self.node("if_any", n as u32, &[condition, common[n], rare[n]]))
-    }
-
-    fn swap_where_odd(&mut self, n: usize, [a, b]: [usize; 2]) -> [usize; 2] {
-        match self.hooks {
-            Hooks::Portable => Portable(self).swap_where_odd(n, [a, b]),
-            Hooks::Avx512 => {
-                let (lowest, none) = (self.i(1), self.i(0));
-                let parity = self.i_and(n, lowest);
-                let odd = self.i_sub(none, parity);
-                [self.node("vpternlogd", 2, &[a, b, odd]), self.node("vpternlogd", 2, &[b, a, odd])]
-            }
-        }
-    }
 }
 
 /// A [`Count`] whose hooks are those that the trait brings.
@@ -267,14 +272,20 @@ macro_rules! passed_on {
     };
 }
 
-impl Arithmetic for Portable<'_> {
+impl Lanes for Portable<'_> {
+    type C = f32;
     type F = usize;
     type I = usize;
     type B = usize;
 
     operations!(passed_on);
     operations_with_constants!(passed_on);
+}
+
+impl Arithmetic for Portable<'_> {
+    operations_of_single!(passed_on);
     passed_on! {
+        fn i_sar(a: Self::I, by: u32) -> Self::I;
         fn to_int(a: Self::F) -> Self::I;
     }
 }

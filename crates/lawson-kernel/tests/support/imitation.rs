@@ -1,6 +1,6 @@
 //! Plain numbers whose hooks are computed as the instructions of a target would: [`Avx2`] and [`Avx512`].
 
-use lawson_kernel::math::{Arithmetic, Scalar, TABLE};
+use lawson_kernel::math::{Arithmetic, Lanes, Scalar, TABLE};
 
 /// Differs from [`Scalar`] in `nearest`, which keeps its integer among other bits, and in conversions out of range.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,35 +10,26 @@ pub struct Avx2;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Avx512;
 
-/// Every operation that is no hook, as of [`Scalar`]; and those hooks that both imitations share.
+/// Passes operations on to [`Scalar`].
 macro_rules! as_scalar {
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty;)*) => {
+        $(#[inline(always)]
+        fn $name(&mut self, $($arg: $t),*) -> $r {
+            Scalar.$name($($arg),*)
+        })*
+    };
+}
+
+/// Every operation of [`Lanes`] that is no hook, as of [`Scalar`]; and the hooks that all imitations share.
+macro_rules! lanes_as_scalar {
     () => {
+        type C = f32;
         type F = f32;
         type I = i32;
         type B = bool;
 
         operations!(as_scalar);
         operations_with_constants!(as_scalar);
-
-        /// Out of range, x86 gives the least integer.
-        #[inline(always)]
-        fn to_int(&mut self, a: f32) -> i32 {
-            if a.abs() < 2_147_483_648.0 { a as i32 } else { i32::MIN }
-        }
-
-        #[inline(always)]
-        fn nearest(&mut self, a: f32, b: f32) -> (f32, i32) {
-            const MAGIC: f32 = 12_582_912.0;
-            let shifted = a.mul_add(b, MAGIC);
-            (shifted - MAGIC, shifted.to_bits() as i32)
-        }
-
-        #[inline(always)]
-        fn nearest_sixteenth(&mut self, a: f32, b: f32) -> (f32, i32) {
-            const MAGIC: f32 = 786_432.0;
-            let shifted = a.mul_add(b, MAGIC);
-            (shifted - MAGIC, shifted.to_bits() as i32)
-        }
 
         #[inline(always)]
         fn if_any<const N: usize>(
@@ -50,11 +41,28 @@ macro_rules! as_scalar {
             if condition { rare(self) } else { common }
         }
     };
-    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty;)*) => {
-        $(#[inline(always)]
-        fn $name(&mut self, $($arg: $t),*) -> $r {
-            Scalar.$name($($arg),*)
-        })*
+}
+
+/// The same of [`Arithmetic`].
+macro_rules! single_as_scalar {
+    () => {
+        operations_of_single!(as_scalar);
+        as_scalar! {
+            fn i_sar(a: i32, by: u32) -> i32;
+        }
+
+        /// Out of range, x86 gives the least integer.
+        #[inline(always)]
+        fn to_int(&mut self, a: f32) -> i32 {
+            if a.abs() < 2_147_483_648.0 { a as i32 } else { i32::MIN }
+        }
+
+        #[inline(always)]
+        fn nearest_sixteenth(&mut self, a: f32, b: f32) -> (f32, i32) {
+            const MAGIC: f32 = 786_432.0;
+            let shifted = a.mul_add(b, MAGIC);
+            (shifted - MAGIC, shifted.to_bits() as i32)
+        }
     };
 }
 
@@ -62,18 +70,38 @@ macro_rules! as_scalar {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shader;
 
+impl Lanes for Avx2 {
+    lanes_as_scalar!();
+}
+
 impl Arithmetic for Avx2 {
-    as_scalar!();
+    single_as_scalar!();
+}
+
+impl Lanes for Shader {
+    lanes_as_scalar!();
 }
 
 impl Arithmetic for Shader {
     const TABLES: bool = false;
 
-    as_scalar!();
+    single_as_scalar!();
+}
+
+impl Lanes for Avx512 {
+    lanes_as_scalar!();
+
+    #[inline(always)]
+    fn quotient(&mut self, a: f32, b: f32) -> f32 {
+        let y = self.reciprocal_estimate(b);
+        let q = a * y;
+        let rest = (-b).mul_add(q, a);
+        rest.mul_add(y, q)
+    }
 }
 
 impl Arithmetic for Avx512 {
-    as_scalar!();
+    single_as_scalar!();
 
     #[inline(always)]
     fn power_of_two(&mut self, n: (f32, i32)) -> f32 {
@@ -106,13 +134,5 @@ impl Arithmetic for Avx512 {
     fn reciprocal_estimate(&mut self, b: f32) -> f32 {
         let error = if b.to_bits() & 1 == 0 { 1.0 / 16384.0 } else { -1.0 / 16384.0 };
         ((1.0 + error) / f64::from(b)) as f32
-    }
-
-    #[inline(always)]
-    fn quotient(&mut self, a: f32, b: f32) -> f32 {
-        let y = self.reciprocal_estimate(b);
-        let q = a * y;
-        let rest = (-b).mul_add(q, a);
-        rest.mul_add(y, q)
     }
 }

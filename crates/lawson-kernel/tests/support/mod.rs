@@ -3,8 +3,8 @@
 
 #![allow(dead_code, reason = "each user takes its part")]
 
-/// The operations of [`lawson_kernel::math::Arithmetic`] that are no hooks and work on values alone, but for `to_int`, as signatures
-/// for the macro named.
+/// The operations of [`lawson_kernel::math::Lanes`] that are no hooks and work on values alone, and its signs, as signatures for the macro
+/// named.
 macro_rules! operations {
     ($rule:ident) => {
         $rule! {
@@ -31,10 +31,7 @@ macro_rules! operations {
             fn i_and(a: Self::I, b: Self::I) -> Self::I;
             fn i_or(a: Self::I, b: Self::I) -> Self::I;
             fn i_xor(a: Self::I, b: Self::I) -> Self::I;
-            fn i_lt(a: Self::I, b: Self::I) -> Self::B;
             fn i_eq(a: Self::I, b: Self::I) -> Self::B;
-            fn i_select(c: Self::B, a: Self::I, b: Self::I) -> Self::I;
-            fn to_float(a: Self::I) -> Self::F;
             fn and(a: Self::B, b: Self::B) -> Self::B;
             fn or(a: Self::B, b: Self::B) -> Self::B;
             fn not(a: Self::B) -> Self::B;
@@ -50,10 +47,20 @@ macro_rules! operations_with_constants {
             fn i(c: i32) -> Self::I;
             fn i_shl(a: Self::I, by: u32) -> Self::I;
             fn i_shr(a: Self::I, by: u32) -> Self::I;
-            fn i_sar(a: Self::I, by: u32) -> Self::I;
             fn bits(a: Self::F) -> Self::I;
             fn of_bits(a: Self::I) -> Self::F;
             fn lookup(index: Self::I, table: &[f32; TABLE]) -> Self::F;
+        }
+    };
+}
+
+/// Those that [`lawson_kernel::math::Arithmetic`] adds, but for `to_int` and `i_sar`.
+macro_rules! operations_of_single {
+    ($rule:ident) => {
+        $rule! {
+            fn i_lt(a: Self::I, b: Self::I) -> Self::B;
+            fn i_select(c: Self::B, a: Self::I, b: Self::I) -> Self::I;
+            fn to_float(a: Self::I) -> Self::F;
         }
     };
 }

@@ -1,8 +1,9 @@
 //! The error function: a polynomial up to 1; beyond, `1 - e^(-x²)·Q`, where `Q = e^(x²)·erfc(x)` is a polynomial in
 //! `(x - 9/4) / (x + 9/4)`.
 
+use super::Double;
 use super::exp::exp_bounded;
-use super::{Double, polynomial};
+use crate::math::polynomial;
 
 /// `erf(x)/x - 1` in `x²` for `x` up to 1, highest power first.
 const NEAR: [f64; 13] = [

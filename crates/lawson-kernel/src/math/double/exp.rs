@@ -2,7 +2,9 @@
 //!
 //! `x = n·ln2 + r` with whole `n` and `|r| <= ln2 / 2`; a polynomial gives `e^r - 1`, which keeps what is near 0 exact.
 
-use super::{Double, polynomial};
+use super::Double;
+use crate::math::pair::{Pair, whole_and_rest};
+use crate::math::{clamp, polynomial};
 
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
 /// ln 2 rounded to f64, and what it lacks.
@@ -38,13 +40,6 @@ const EXP2_TAIL: [f64; 11] = [
     0.24022650695910072,
 ];
 
-/// `x` brought into `low ..= high`; NaN stays.
-fn clamp<K: Double>(k: &mut K, x: K::F, low: f64, high: f64) -> K::F {
-    let (low, high) = (k.f(low), k.f(high));
-    let x = k.max(low, x);
-    k.min(high, x)
-}
-
 /// `(g, n)` with `e^x = 2^n·(1 + g)` and whole `n`, for `|x|` up to some thousands.
 fn reduced<K: Double>(k: &mut K, x: K::F) -> (K::F, K::F) {
     let (log2_e, high, low) = (k.f(LOG2_E), k.f(LN_2.0), k.f(LN_2.1));
@@ -71,21 +66,15 @@ pub fn exp<K: Double>(k: &mut K, x: K::F) -> K::F {
     exp_bounded(k, x)
 }
 
-/// `2^(high + low)`, the second part small; infinite or zero where the first says so.
-pub(super) fn exp2_of_sum<K: Double>(k: &mut K, high: K::F, low: K::F) -> K::F {
-    let (least, most, zero, one) = (k.f(-1080.0), k.f(1030.0), k.f(0.0), k.f(1.0));
-    let bounded = k.max(least, high);
-    let bounded = k.min(most, bounded);
-    let inside = k.eq(bounded, high);
-    let rest = k.select(inside, low, zero);
-    let (n, _) = k.nearest(bounded, one);
-    let r = k.sub(bounded, n);
-    let r = k.add(r, rest);
+/// `2^w` of the sum `w`, whose second part is small; infinite or zero where the first says so.
+pub(super) fn exp2_of_sum<K: Double>(k: &mut K, w: Pair<K::F>) -> K::F {
+    let (r, (n, _)) = whole_and_rest(k, w, [-1080.0, 1030.0]);
     let (ln_2, more) = (k.f(LN_2.0), k.f(LN_2.1));
     let tail = polynomial(k, r, &EXP2_TAIL);
     let tail = k.fma(tail, r, more);
     let tail = k.mul(tail, r);
     let g = k.fma(r, ln_2, tail);
+    let one = k.f(1.0);
     let p = k.add(g, one);
     k.scale(p, n)
 }
@@ -93,7 +82,7 @@ pub(super) fn exp2_of_sum<K: Double>(k: &mut K, high: K::F, low: K::F) -> K::F {
 /// `2^x`.
 pub fn exp2<K: Double>(k: &mut K, x: K::F) -> K::F {
     let zero = k.f(0.0);
-    exp2_of_sum(k, x, zero)
+    exp2_of_sum(k, (x, zero))
 }
 
 /// `e^x - 1`: with `g = e^r - 1` it is `2^n·g + (2^n - 1)`, at half its size, because `2^1024` is no f64.

@@ -1,6 +1,8 @@
 //! The inverse trigonometric functions: `asin`, `acos`, `atan`, `atan2`.
 
-use super::{Double, polynomial};
+use super::Double;
+use crate::math::inverse::{HalfArc, Octant, zero_one_infinity};
+use crate::math::polynomial;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 /// `(asin(s) - s) / s³` in `s²` for `s` up to 1/2, highest power first.
@@ -44,32 +46,9 @@ pub const ATAN2_MAX_ULP: f64 = 2.5;
 /// What π/2 lacks; half of it and twice of it are what π/4 and π do.
 const QUARTER_TURN_LACKS: f64 = 6.123233995736766e-17;
 
-/// `asin(s)` of an `s` up to 1/2 that leads to the inverse sine of `x`.
-struct HalfArc<K: Double> {
-    /// Whether `|x| <= 1/2` and `s` is `|x|`. Elsewhere `s` is `sqrt((1 - |x|) / 2)`, and `asin|x|` is `π/2 - 2·asin(s)`.
-    direct: K::B,
-    /// `asin(s)`; NaN beyond 1.
-    arc: K::F,
-}
-
-fn half_arc<K: Double>(k: &mut K, x: K::F) -> HalfArc<K> {
-    let half = k.f(0.5);
-    let magnitude = k.abs(x);
-    let direct = k.le(magnitude, half);
-    let own_square = k.mul(magnitude, magnitude);
-    let other_square = k.fnma(magnitude, half, half);
-    let other = k.sqrt(other_square);
-    let square = k.select(direct, own_square, other_square);
-    let s = k.select(direct, magnitude, other);
-    let tail = polynomial(k, square, &ASIN_TAIL);
-    let cube = k.mul(square, s);
-    let arc = k.fma(cube, tail, s);
-    HalfArc { direct, arc }
-}
-
 /// The inverse sine; NaN beyond 1.
 pub fn asin<K: Double>(k: &mut K, x: K::F) -> K::F {
-    let HalfArc { direct, arc } = half_arc(k, x);
+    let HalfArc { direct, arc } = HalfArc::of(k, x, &ASIN_TAIL);
     let (two, quarter_turn, lacks) = (k.f(2.0), k.f(FRAC_PI_2), k.f(QUARTER_TURN_LACKS));
     let step = k.fnma(two, arc, lacks);
     let other = k.add(quarter_turn, step);
@@ -79,17 +58,12 @@ pub fn asin<K: Double>(k: &mut K, x: K::F) -> K::F {
 
 /// The inverse cosine; NaN beyond 1: `π/2 - asin(x)` up to 1/2, then `2·asin(s)`, or `π - 2·asin(s)` of negative `x`.
 pub fn acos<K: Double>(k: &mut K, x: K::F) -> K::F {
-    let HalfArc { direct, arc } = half_arc(k, x);
+    let half_arc = HalfArc::of(k, x, &ASIN_TAIL);
+    let direct = half_arc.direct;
     let (zero, quarter_turn, half_turn) = (k.f(0.0), k.f(FRAC_PI_2), k.f(PI));
     let (lacks, twice) = (k.f(QUARTER_TURN_LACKS), k.f(2.0 * QUARTER_TURN_LACKS));
     let negative = k.lt(x, zero);
-    let double = k.add(arc, arc);
-    let arc = k.select(direct, arc, double);
-    let opposite = k.neg(arc);
-    // From the quarter turn against the sign of x, from 0 with it, from the half turn against it.
-    let against = k.select(negative, arc, opposite);
-    let with = k.select(negative, opposite, arc);
-    let step = k.select(direct, against, with);
+    let step = half_arc.step(k, negative);
     let (far, far_lacks) = (k.select(negative, half_turn, zero), k.select(negative, twice, zero));
     let (origin, lacks) = (k.select(direct, quarter_turn, far), k.select(direct, lacks, far_lacks));
     let step = k.add(step, lacks);
@@ -134,18 +108,11 @@ pub fn atan<K: Double>(k: &mut K, x: K::F) -> K::F {
 
 /// The angle of the point (`x`, `y`), from -π to π, with the sign of `y`; zeros and infinities as IEEE 754 asks.
 pub fn atan2<K: Double>(k: &mut K, y: K::F, x: K::F) -> K::F {
-    let (zero, one, infinity) = (k.f(0.0), k.f(1.0), k.f(f64::INFINITY));
+    let constants = zero_one_infinity(k);
     let (quarter_turn, half_turn) = (k.f(FRAC_PI_2), k.f(PI));
     let (lacks, twice) = (k.f(QUARTER_TURN_LACKS), k.f(2.0 * QUARTER_TURN_LACKS));
-    let (a, b) = (k.abs(y), k.abs(x));
-    let steep = k.lt(b, a);
-    let (lesser, greater) = (k.select(steep, b, a), k.select(steep, a, b));
-    // 0/0 is no direction and counts as 0, inf/inf as the diagonal.
-    let at_origin = k.eq(greater, zero);
-    let greater = k.select(at_origin, one, greater);
-    let diagonal = k.eq(lesser, infinity);
-    let lesser = k.select(diagonal, one, lesser);
-    let greater = k.select(diagonal, one, greater);
+    let octant = Octant::of(k, y, x, constants);
+    let Octant { lesser, greater, .. } = octant;
     // The sum of the two shall be finite.
     let (huge, quarter) = (k.f(1e300), k.f(0.25));
     let is_huge = k.lt(huge, greater);
@@ -154,7 +121,7 @@ pub fn atan2<K: Double>(k: &mut K, y: K::F, x: K::F) -> K::F {
     let angle = angle(k, lesser, greater);
     let step = k.sub(lacks, angle);
     let turned = k.add(quarter_turn, step);
-    let angle = k.select(steep, turned, angle);
+    let angle = k.select(octant.steep, turned, angle);
     let bits = k.bits(x);
     let sign = k.i_shr(bits, 63);
     let none = k.i(0);
@@ -162,9 +129,5 @@ pub fn atan2<K: Double>(k: &mut K, y: K::F, x: K::F) -> K::F {
     let step = k.sub(twice, angle);
     let turned = k.add(half_turn, step);
     let angle = k.select(right, angle, turned);
-    let angle = k.copy_sign(angle, y);
-    // The comparisons above may have dropped a NaN.
-    let sum = k.add(a, b);
-    let is_nan = k.is_nan(sum);
-    k.select(is_nan, sum, angle)
+    octant.signed(k, angle, y)
 }

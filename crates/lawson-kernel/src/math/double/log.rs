@@ -1,11 +1,13 @@
-//! The logarithms and what is made of them: `log`, `log2`, `log1p`, `asinh`, `acosh`, `atanh`.
+//! The logarithms: `log`, `log2`, `log1p`; and what [`area`](crate::math::area) needs of them.
 //!
 //! `x = m·2^e` with `m` from 3/4 to 3/2, so that `f = m - 1` is exact and `e` is 0 around 1. With `s = f / (2 + f)`,
 //! `log(1 + f) = 2·atanh(s) = f - s·(f - R)`, where `R = 2·(atanh(s)/s - 1)` is a short polynomial in `s²`. Zeros, infinity, NaN and
 //! negative numbers arrive through `e`.
 
+use super::Double;
 use super::exp::LN_2;
-use super::{Double, polynomial};
+use crate::math::area::Logarithm;
+use crate::math::polynomial;
 
 /// `2·(atanh(s)/s - 1) / s²` in `s²` for `s` up to 1/5, highest power first.
 const LOG_TAIL: [f64; 8] = [
@@ -98,64 +100,22 @@ pub fn log1p<K: Double>(k: &mut K, x: K::F) -> K::F {
     k.select(is_tiny, x, result)
 }
 
-/// Beyond this, `log1p(x)` is `log(x)` and `sqrt(x² ± 1)` is `x`.
-const LARGE: f64 = 1e17;
+impl<K: Double> Logarithm<K> for f64 {
+    const LN_2: f64 = LN_2.0;
+    const LARGE: f64 = 1e17;
 
-/// `log(2x)` for `x` beyond [`LARGE`], `log(1 + small)` elsewhere.
-fn log_of_double<K: Double>(k: &mut K, x: K::F, small: K::F) -> K::F {
-    let (large, ln_2, zero) = (k.f(LARGE), k.f(LN_2.0), k.f(0.0));
-    let is_large = k.lt(large, x);
-    let argument = k.select(is_large, x, small);
-    let result = log1p(k, argument);
-    let more = k.select(is_large, ln_2, zero);
-    k.add(result, more)
-}
+    fn log1p(k: &mut K, x: K::F) -> K::F {
+        log1p(k, x)
+    }
 
-/// The inverse hyperbolic sine: `log(1 + a + a²/(1 + sqrt(a² + 1)))` of `a = |x|`.
-pub fn asinh<K: Double>(k: &mut K, x: K::F) -> K::F {
-    let (large, one) = (k.f(LARGE), k.f(1.0));
-    let a = k.abs(x);
-    let bounded = k.min(large, a);
-    let square = k.mul(bounded, bounded);
-    let root = k.add(square, one);
-    let root = k.sqrt(root);
-    let divisor = k.add(root, one);
-    let quotient = k.div(square, divisor);
-    let small = k.add(bounded, quotient);
-    let magnitude = log_of_double(k, a, small);
-    k.or_sign(magnitude, x)
-}
-
-/// The inverse hyperbolic cosine: `log(1 + t + sqrt(2t + t²))` of `t = x - 1`; NaN below 1.
-pub fn acosh<K: Double>(k: &mut K, x: K::F) -> K::F {
-    let (large, one, nan) = (k.f(LARGE), k.f(1.0), k.f(f64::NAN));
-    let bounded = k.min(large, x);
-    let t = k.sub(bounded, one);
-    let double = k.add(t, t);
-    let square = k.fma(t, t, double);
-    let root = k.sqrt(square);
-    let small = k.add(t, root);
-    let result = log_of_double(k, x, small);
-    let below = k.lt(x, one);
-    k.select(below, nan, result)
-}
-
-/// The inverse hyperbolic tangent: `log(1 + 2a/(1 - a)) / 2` of `a = |x|`; NaN beyond 1.
-pub fn atanh<K: Double>(k: &mut K, x: K::F) -> K::F {
-    let (one, half) = (k.f(1.0), k.f(0.5));
-    let a = k.abs(x);
-    let double = k.add(a, a);
-    let divisor = k.sub(one, a);
-    let quotient = k.div(double, divisor);
-    let log = log1p(k, quotient);
-    let magnitude = k.mul(log, half);
-    // Half of twice the smallest numbers.
-    let (tiny, zero) = (k.f(1e-17), k.f(0.0));
-    let is_tiny = k.lt(a, tiny);
-    let magnitude = k.select(is_tiny, a, magnitude);
-    // A NaN has no sign of its own.
-    let beyond = k.lt(one, a);
-    let undefined = k.div(zero, zero);
-    let magnitude = k.select(beyond, undefined, magnitude);
-    k.copy_sign(magnitude, x)
+    fn atanh_at_ends(k: &mut K, a: K::F, computed: K::F) -> K::F {
+        // Half of twice the smallest numbers.
+        let (tiny, zero, one) = (k.f(1e-17), k.f(0.0), k.f(1.0));
+        let is_tiny = k.lt(a, tiny);
+        let magnitude = k.select(is_tiny, a, computed);
+        // A NaN has no sign of its own.
+        let beyond = k.lt(one, a);
+        let undefined = k.div(zero, zero);
+        k.select(beyond, undefined, magnitude)
+    }
 }
