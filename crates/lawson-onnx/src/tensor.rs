@@ -65,7 +65,7 @@ fn is_said_twice(proto: &TensorProto) -> bool {
         || !proto.double_data.is_empty()
         || !proto.uint64_data.is_empty();
     let raw = proto.raw_data.as_ref().is_some_and(|r| !r.is_empty());
-    raw && typed || typed && proto.data_location == Some(LOCATION_EXTERNAL)
+    typed && (raw || proto.data_location == Some(LOCATION_EXTERNAL))
 }
 
 fn read(proto: &TensorProto, external: &mut External) -> Result<HostTensor> {

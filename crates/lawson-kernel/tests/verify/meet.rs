@@ -138,7 +138,7 @@ fn pairs_of_blocks(pairs: fn(Index) -> Index) -> Kernel {
     facts.add(Fact::new("L", Relation::Ge, 1)).unwrap();
     let length = Dim::from("L");
     let mut k = Kernel::new("blocks", facts);
-    let y = k.output("y", DType::F32, &[length.clone()]);
+    let y = k.output("y", DType::F32, std::slice::from_ref(&length));
     let [block, pair, of_pair] = ["block", "pair", "of_pair"].map(|name| k.add_axis(name));
     let size = Index::constant(512).min(Index::constant(length.clone()) - block);
     let begin = size.clone().floor_div(4) * 4;

@@ -159,7 +159,7 @@ pub(super) fn gather_block_quantised(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item
     }
     let given = cx.value(1)?;
     let places = cx.b.shape(given)?;
-    let at = gather::indices(cx, 1, &[size.clone()])?;
+    let at = gather::indices(cx, 1, std::slice::from_ref(&size))?;
     let (q, s) = (cx.b.take(x, at, rows)?, cx.b.take(scales, at, rows)?);
     let along = if along > rows { along + places.rank() - 1 } else { along };
     let blocks = cx.b.shape(s)?[along].clone();

@@ -273,17 +273,17 @@ fn coupled(
     }
     // Row t: the sum of r[j][t]² on the diagonal, -r[j][t]·r[t][j] beside it.
     let mut entries = Vec::with_capacity(classes * classes);
-    for t in 0..classes {
-        for j in 0..classes {
+    for (t, own) in of.iter().enumerate() {
+        for (j, other) in of.iter().enumerate() {
             entries.push(if j == t {
                 let mut sum = blank;
-                for i in (0..classes).filter(|i| *i != t) {
-                    let square = b.mul(of[i][t], of[i][t])?;
+                for rival in of.iter().enumerate().filter(|(i, _)| *i != t).map(|(_, rival)| rival) {
+                    let square = b.mul(rival[t], rival[t])?;
                     sum = b.add(sum, square)?;
                 }
                 sum
             } else {
-                let product = b.mul(of[j][t], of[t][j])?;
+                let product = b.mul(other[t], own[j])?;
                 b.mul_scalar(product, -1.0)?
             });
         }
