@@ -166,7 +166,9 @@ pub fn allocate(program: Program, level: Level) -> Allocated {
         locs.iter().zip(&classes).any(|(l, c)| *c == class && matches!(l, Loc::Stack(_)))
     };
     let mine = of_class(&intervals, Class::Vector);
-    if scan(&mine, &Choice::free(&vectors), &entry, &mut locs) && in_memory(&locs, Class::Vector) {
+    // With 32 registers tiles are chosen such that they fit beside the temporaries and what windows keep.
+    let few = level == Level::Avx2;
+    if few && scan(&mine, &Choice::free(&vectors), &entry, &mut locs) && in_memory(&locs, Class::Vector) {
         let mut registers = Registers { classes: &mut classes, widths: &mut widths, vectors: vectors.len() };
         if let Some(moved) = reload(&mut lines, &mut registers) {
             loops.iter_mut().for_each(|l| l.last = moved[l.last]);
@@ -199,7 +201,7 @@ pub fn allocate(program: Program, level: Level) -> Allocated {
         let mine = of_class(&intervals, class);
         if scan(&mine, &Choice::free(&all), &entry, &mut out.locs) {
             let kept = temporary(level, class);
-            if class != Class::Vector || !temporaries::share(&mine, &all, kept, &entry, &mut out) {
+            if class != Class::Vector || !few || !temporaries::share(&mine, &all, kept, &entry, &mut out) {
                 let fewer: Vec<u8> = all.into_iter().filter(|r| !kept.contains(r)).collect();
                 scan(&mine, &Choice::free(&fewer), &entry, &mut out.locs);
             }

@@ -67,9 +67,9 @@ fn innermost(listing: &str) -> Vec<&str> {
 
 #[test]
 fn sums_stay_in_registers() {
-    // On AVX2, 15 and 16 of 16 registers; windows that are kept would take 13 more.
-    for (isa, rows, vectors) in [(Isa::Avx2, 6, 2), (Isa::Avx2, 4, 3), (Isa::Avx2, 4, 2), (Isa::Avx512, 7, 3)]
-    {
+    // 15 and 16 of 16 registers, and 10; windows that are kept would take up to 17 more.
+    let isa = Isa::Avx2;
+    for (rows, vectors) in [(6, 2), (4, 3), (4, 2)] {
         let e = emit(&tiled(isa, rows, vectors), isa, Listing::On).unwrap();
         let inside = innermost(e.code.disassembly().unwrap());
         assert!(inside.iter().filter(|l| l.contains("vfmadd")).count() as i64 == TAPS * rows * vectors);

@@ -383,7 +383,7 @@ mod tests {
         let n = [Dim::symbol("N")];
         let (x, y) = (k.input("x", DType::F32, &n), k.output("y", DType::F32, &n));
         let (i, otherwise) = (k.add_axis("i"), k.f32(0.0));
-        let conditions = vec![Condition { index: i.into(), end: Dim::symbol("M").into() }];
+        let conditions = vec![Condition { index: i.into(), end: Dim::symbol("M") }];
         let at = vec![Index::axis(i).floor_div(Dim::symbol("M"))];
         let e = k.load_guarded(x, at, Guard { conditions, otherwise });
         k.body = vec![for_each(i, Dim::symbol("N"), vec![store(y, vec![i.into()], e)])];

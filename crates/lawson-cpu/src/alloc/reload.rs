@@ -238,9 +238,8 @@ impl<'l> Stretch<'l> {
 }
 
 fn ops(lines: &[Line]) -> impl Iterator<Item = (usize, &Op)> {
-    let op = |(n, line)| match line {
-        &Line::Op(ref op) => Some((n, op)),
+    lines.iter().enumerate().filter_map(|(n, line)| match line {
+        Line::Op(op) => Some((n, op)),
         _ => None,
-    };
-    lines.iter().enumerate().filter_map(op)
+    })
 }
