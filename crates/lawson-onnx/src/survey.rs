@@ -37,7 +37,7 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         let version = version.map_or("no version imported".to_string(), |v| format!("version {v}"));
         let hint = match since(domain, name) {
             Some(first) => format!(", which has it from version {first} on"),
-            None => match (elsewhere(domain, name), nearest(name, crate::op::operators(domain))) {
+            None => match (elsewhere(domain, name), near_operator(domain, name)) {
                 (Some(other), _) => format!(", but of {other} there is one"),
                 (None, Some(near)) => format!(", which has `{near}`"),
                 (None, None) => String::new(),
@@ -53,6 +53,11 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
     }
     Err(Error::new(Code::OnnxUnsupported, message)
         .help("simplify the model, export it at another opset, or ask for the operators"))
+}
+
+/// An operator of the domain that may be meant. A name of few letters is near to too many.
+fn near_operator(domain: &str, name: &str) -> Option<&'static str> {
+    nearest(name, crate::op::operators(domain)).filter(|_| name.len() > 3)
 }
 
 /// Refuses a body that uses a name which nothing defines. Nodes outside of bodies are all imported, and those of bodies are not where a
