@@ -33,6 +33,11 @@ pub(crate) fn canonical_domain(domain: Option<&str>) -> &str {
     }
 }
 
+/// The domain as it is written for a reader.
+pub(crate) fn spelled(domain: &str) -> &str {
+    if domain.is_empty() { "ai.onnx" } else { domain }
+}
+
 impl Opsets {
     pub(crate) fn new(imports: &[OperatorSetIdProto]) -> Result<Opsets> {
         let mut versions = BTreeMap::new();
@@ -51,7 +56,7 @@ impl Opsets {
                 .help("convert the model with ONNX's version converter, or export it at another opset"));
             }
             if let Some(other) = versions.insert(domain.to_string(), version).filter(|v| *v != version) {
-                let domain = if domain.is_empty() { "ai.onnx" } else { domain };
+                let domain = spelled(domain);
                 return Err(Error::new(
                     Code::OnnxModel,
                     format!(

@@ -4,7 +4,7 @@
 //! constants, `dims.rs` for dimensions); any other goes to the function that `op/table.rs` names for its operator. Calls of the
 //! model's own functions are inlined.
 
-use crate::decode::{Opsets, canonical_domain};
+use crate::decode::{Opsets, canonical_domain, spelled};
 use crate::external::External;
 use crate::item::Item;
 use crate::map::FileBytes;
@@ -269,7 +269,8 @@ pub(crate) fn node(
         return Err(Error::new(
             Code::OnnxModel,
             format!("`{op}` has {has} results here, but {asked} are named"),
-        ));
+        )
+        .help("remove the names, and the nodes that use them"));
     }
     for (name, item) in node.output.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
         if let Some(v) = item.as_value()
@@ -282,6 +283,20 @@ pub(crate) fn node(
         scope.define(name, item)?;
     }
     Ok(())
+}
+
+/// An error of a node, with what to do about such errors where none of its own is said.
+fn with_remedy(error: Error, domain: &str, name: &str, version: i64) -> Error {
+    match error.code() {
+        Code::OnnxModel => error.help(format!(
+            "mend the node after the definition of `{name}` in version {version} of {}, or export the model anew",
+            spelled(domain)
+        )),
+        Code::OnnxUnsupported => error.help(format!(
+            "other forms of `{name}` are imported: fix open sizes (`--dim NAME=SIZE`), export the model at another opset, or replace the node"
+        )),
+        _ => error,
+    }
 }
 
 fn results(
@@ -315,8 +330,8 @@ fn results(
     };
     // What was looked at so far was not looked at by the operator.
     let mut cx = NodeCx::new(b, scope, model, node, version, depth);
-    let items = build(&mut cx)?;
-    cx.finish()?;
+    let items = build(&mut cx).and_then(|items| cx.finish().map(|()| items));
+    let items = items.map_err(|e| with_remedy(e, domain, name, version))?;
     let items: Vec<Item> = match folded {
         // What follows from elements that are known is known too, and computed all the same when the model runs.
         Some(folded) => items.into_iter().zip(folded).map(|(built, known)| built.known_as(known)).collect(),

@@ -2,7 +2,7 @@
 //!
 //! In: the model. Out: one error that lists every unknown operator with its domain, its version and the nodes that use it.
 
-use crate::decode::{Opsets, canonical_domain};
+use crate::decode::{Opsets, canonical_domain, spelled};
 use crate::import::{Functions, place};
 use crate::op::{lookup, since};
 use crate::proto::{GraphProto, ModelProto, NodeProto};
@@ -33,7 +33,7 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         if count == 1 { "" } else { "s" }
     );
     for ((domain, name, version), nodes) in &unknown {
-        let spelled = if domain.is_empty() { "ai.onnx" } else { domain };
+        let spelled = spelled(domain);
         let version = version.map_or("no version imported".to_string(), |v| format!("version {v}"));
         let hint = match since(domain, name) {
             Some(first) => format!(", which has it from version {first} on"),
@@ -115,7 +115,7 @@ fn knows_its_names(node: &NodeProto, around: &[HashSet<&str>]) -> Result<()> {
 /// Another domain that has an operator of this name.
 fn elsewhere(domain: &str, name: &str) -> Option<&'static str> {
     let mut others = crate::op::DOMAINS.iter().filter(|d| **d != domain);
-    others.find(|d| since(d, name).is_some()).map(|d| if d.is_empty() { "ai.onnx" } else { *d })
+    others.find(|d| since(d, name).is_some()).map(|d| spelled(d))
 }
 
 /// The operators that a model uses: domain and name.

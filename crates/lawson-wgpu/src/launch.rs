@@ -224,7 +224,7 @@ impl Bounds<'_> {
                 OpCode::Guard(Test::Within(pairs)) => {
                     for (index, end) in pairs {
                         let (index, end) = (self.word(index)?, self.word(end)?);
-                        skipped |= u32::from(index.0 >= end.1 || index.1 < 0);
+                        skipped |= u32::from(index.0.max(0) >= end.1 || index.1 < 0);
                     }
                 }
                 OpCode::Guard(Test::Value(_))
@@ -376,14 +376,14 @@ mod tests {
         assert!(error.message().contains("the number of iterations does not fit"), "{error}");
     }
 
-    /// `y[i] = x[i / M]` for `i` below `N`, where `i` is below `M`.
+    /// `y[i] = x[i / M]` for `i` below `N`, where `i - 1` is from 0 to below `M`.
     #[test]
     fn what_no_iteration_comes_to_is_not_looked_at() {
         let mut k = Kernel::new("guarded", Facts::new());
         let n = [Dim::symbol("N")];
         let (x, y) = (k.input("x", DType::F32, &n), k.output("y", DType::F32, &n));
         let (i, otherwise) = (k.add_axis("i"), k.f32(0.0));
-        let conditions = vec![Condition { index: i.into(), end: Dim::symbol("M") }];
+        let conditions = vec![Condition { index: Index::axis(i) - 1, end: Dim::symbol("M") }];
         let at = vec![Index::axis(i).floor_div(Dim::symbol("M"))];
         let e = k.load_guarded(x, at, Guard { conditions, otherwise });
         k.body = vec![for_each(i, Dim::symbol("N"), vec![store(y, vec![i.into()], e)])];

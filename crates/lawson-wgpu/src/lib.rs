@@ -50,6 +50,7 @@ mod probe;
 mod quads;
 mod ready;
 mod record;
+mod rounding;
 mod rows;
 mod run;
 mod show;

@@ -12,6 +12,7 @@
 //!   the device was not seen to round them rightly itself.
 
 use crate::opcode::{Capabilities, Floats, Fused};
+use crate::rounding::{self, corrected};
 use crate::wide;
 use std::collections::BTreeSet;
 
@@ -47,7 +48,7 @@ pub(crate) fn pieces<'a>(
                 open.push("f32_far_div");
             }
             if corrected(piece.name, capabilities).is_some() {
-                open.extend(CORRECTED_NEEDS);
+                open.extend(rounding::NEEDS);
             }
         }
     }
@@ -57,17 +58,15 @@ pub(crate) fn pieces<'a>(
     let kept = |p: &Piece| of(KEPT, p);
     let told = |p: &Piece| of(TOLD, p).or_else(|| kept(p));
     let compared = |p: &Piece| of(COMPARED, p).filter(|_| capabilities.compares);
-    let text = |p: &Piece| match (p.name, capabilities.fused, capabilities.floats) {
+    let own = |p: &Piece| match (p.name, capabilities.fused, capabilities.floats) {
         ("f32_fma", Fused::Twice, _) => FMA_TWICE,
         ("f32_div", ..) if capabilities.flushes => DIV_FLUSHED,
-        (name, ..) if corrected(name, capabilities).is_some() => {
-            corrected(name, capabilities).unwrap_or(p.text)
-        }
         _ if compared(p).is_some() => compared(p).unwrap_or(p.text),
         (_, _, Floats::Told) => told(p).unwrap_or(p.text),
         (_, _, Floats::Kept) => kept(p).unwrap_or(p.text),
         (_, _, Floats::Rearranged) => p.text,
     };
+    let text = |p: &Piece| corrected(p.name, capabilities).unwrap_or_else(|| own(p));
     all().filter(|p| wanted.contains(p.name)).map(text).collect()
 }
 
@@ -78,6 +77,7 @@ const KEPT: &[(&str, &str)] = &[
     ("f32_mul", "fn f32_mul(a: f32, b: f32) -> f32 { return a * b; }\n"),
     ("f32_product", "fn f32_product(a: f32, b: f32) -> f32 { return pin(a * b); }\n"),
     ("f32_quotient", "fn f32_quotient(a: f32, b: f32) -> f32 { return a / b; }\n"),
+    ("f32_near_quotient", "fn f32_near_quotient(a: f32, b: f32) -> f32 { return a / b; }\n"),
     ("f32_fma", "fn f32_fma(a: f32, b: f32, c: f32) -> f32 { return fma(a, b, c); }\n"),
 ];
 
@@ -94,59 +94,6 @@ const COMPARED: &[(&str, &str)] = &[
     ("f32_le", "fn f32_le(a: f32, b: f32) -> bool { return a <= b; }\n"),
     ("f32_eq", "fn f32_eq(a: f32, b: f32) -> bool { return a == b; }\n"),
 ];
-
-/// The text of a function whose result the device need not round rightly, and which is corrected therefore.
-fn corrected(name: &str, capabilities: &Capabilities) -> Option<&'static str> {
-    if capabilities.rounds || capabilities.fused == Fused::Twice {
-        return None;
-    }
-    match (name, capabilities.floats) {
-        ("f32_quotient", Floats::Rearranged) => Some(QUOTIENT_PINNED),
-        ("f32_quotient", _) => Some(QUOTIENT),
-        ("f32_sqrt", _) => Some(SQRT),
-        _ => None,
-    }
-}
-
-const CORRECTED_NEEDS: &[&str] = &["f32_fma"];
-
-/// What a quotient leaves is exact, so that the part of the divisor in it is what the quotient lacks. Zeros keep their sign, and what is not finite
-/// leaves nothing that could be told.
-const QUOTIENT: &str = "\
-fn f32_quotient(a: f32, b: f32) -> f32 {
-  let q = a / b;
-  let rest = f32_fma(-q, b, a);
-  let better = f32_fma(rest, 1.0 / b, q);
-  let is_better = (bitcast<u32>(rest) << 1u) != 0u && (bitcast<u32>(better) & 0x7f800000u) != 0x7f800000u;
-  return select(q, better, is_better);
-}
-";
-
-/// The same where a compiler knows that a quotient leaves nothing.
-const QUOTIENT_PINNED: &str = "\
-fn f32_quotient(a: f32, b: f32) -> f32 {
-  let q = pin(a / apart(b));
-  let rest = f32_fma(-q, b, a);
-  let better = f32_fma(rest, pin(1.0 / apart(b)), q);
-  let is_better = (bitcast<u32>(rest) << 1u) != 0u && (bitcast<u32>(better) & 0x7f800000u) != 0x7f800000u;
-  return select(q, better, is_better);
-}
-";
-
-/// As a quotient: what the square of the root leaves is twice the root times what it lacks. The root of a subnormal number may be 0, which leaves nothing to
-/// divide by.
-const SQRT: &str = "\
-fn f32_sqrt(x: f32) -> f32 {
-  let b = bitcast<u32>(x);
-  if ((b & 0x7fffffffu) == 0u || b == 0x7f800000u) { return x; }
-  if (b > 0x7f800000u) { return float_of(0x7fc00000u); }
-  let r = pin(sqrt(x));
-  let rest = f32_fma(-r, r, x);
-  let better = f32_fma(rest, pin(0.5 / r), r);
-  let is_better = (bitcast<u32>(rest) << 1u) != 0u && (bitcast<u32>(better) & 0x7f800000u) != 0x7f800000u;
-  return select(r, better, is_better);
-}
-";
 
 /// The product's error is exact, as halves of 12 bits multiply exactly; so is the sum's. Far from the ends of the range of
 /// floats the result is within a hair of being rounded once.
@@ -234,6 +181,11 @@ fn f32_key(x: f32) -> i32 {
         name: "f32_fma",
         needs: &["pin", "apart"],
         text: "fn f32_fma(a: f32, b: f32, c: f32) -> f32 { return pin(fma(a, apart(b), c)); }\n",
+    },
+    Piece {
+        name: "f32_near_quotient",
+        needs: &["pin", "apart"],
+        text: "fn f32_near_quotient(a: f32, b: f32) -> f32 { return pin(a / apart(b)); }\n",
     },
     Piece {
         name: "f32_quotient",
@@ -623,57 +575,6 @@ mod tests {
                     assert!(j < i, "{} stands before {}", piece.name, other.name);
                     assert!(piece.needs.contains(&other.name), "{} calls {}", piece.name, other.name);
                 }
-            }
-        }
-    }
-
-    /// A device that is a unit off, as WGSL allows: quotients and roots are the nearest numbers all the same.
-    #[test]
-    fn what_a_device_does_not_round_is_corrected() {
-        use lawson_graph::op::{BinaryKind, UnaryKind};
-        use lawson_graph::{DType, Dim, Facts};
-        use lawson_kernel::build::{loop_of, store};
-        let gpu = crate::Gpu::new().unwrap();
-        if gpu.capabilities().fused == Fused::Twice {
-            return println!("not run: the fused product of this device is not one");
-        }
-        let capabilities = Capabilities { rounds: false, ..*gpu.capabilities() };
-        let gpu = gpu.with_capabilities(capabilities);
-        let mut rng = lawson_graph::random::Rng::new(3);
-        let mut number = || (rng.unit() * 40.0 - 20.0).exp() as f32;
-        let [a, b]: [Vec<f32>; 2] = [0; 2].map(|_| (0..5000).map(|_| number()).collect());
-        let bytes = |x: &[f32]| x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-        for divides in [true, false] {
-            let n = [Dim::from(a.len() as i64)];
-            let mut k = lawson_kernel::Kernel::new("rounded", Facts::new());
-            let given = ["a", "b"].map(|name| k.input(name, DType::F32, &n));
-            let y = k.output("y", DType::F32, &n);
-            let i = k.add_axis("i");
-            let [x, by] = given.map(|buffer| k.load(buffer, vec![i.into()]));
-            let value = if divides { k.binary(BinaryKind::Div, x, by) } else { k.unary(UnaryKind::Sqrt, by) };
-            let body = vec![store(y, vec![i.into()], value)];
-            k.body = vec![loop_of(i, 0, n[0].clone(), 1, lawson_kernel::Kind::Parallel, body)];
-            let listing = crate::Listing::of(&k, gpu.capabilities()).unwrap();
-            let exact = crate::wgsl::text(&listing);
-            let off = |text: &str| format!("bitcast<f32>(bitcast<u32>({text}) + 1u)");
-            let mut text = exact.clone();
-            for precise in ["let q = a / b;", "let q = pin(a / apart(b));", "let r = pin(sqrt(x));"] {
-                let (name, value) = precise.trim_end_matches(';').split_once(" = ").unwrap();
-                text = text.replace(precise, &format!("{name} = {};", off(value)));
-            }
-            assert_ne!(text, exact);
-            let compiled = gpu.compile_text(&k, &listing, &text).unwrap();
-            let mut buffers = [bytes(&a), bytes(&b), bytes(&a)];
-            gpu.run(&compiled, &[], &mut buffers).unwrap();
-            let expected = a.iter().zip(&b).map(|(a, b)| if divides { a / b } else { b.sqrt() });
-            assert_eq!(buffers[2], bytes(&expected.collect::<Vec<f32>>()));
-            // A device that takes what is given for 0, which has a root, and nothing to correct it by.
-            if !divides {
-                let text = exact.replace("pin(sqrt(x))", "0.0");
-                assert_ne!(text, exact);
-                let compiled = gpu.compile_text(&k, &listing, &text).unwrap();
-                gpu.run(&compiled, &[], &mut buffers).unwrap();
-                assert!(buffers[2].iter().all(|b| *b == 0));
             }
         }
     }

@@ -5,24 +5,14 @@
 //! a core, and nothing but the second factors comes from memory: what is saved are launches, what is paid is that every block brings all factors for
 //! itself and that there are only so many blocks. [`Chains`] has the numbers.
 
-use super::form::Form;
 use super::join::Groups;
 use crate::buffer::Role;
 use crate::chain::links;
 use crate::group::{Group, Refused};
-use crate::lower::{Lowered, Options, Rows, is_product, lower_with};
+use crate::lower::{Rows, is_product};
 use crate::machine::{Chains, Spread};
 use crate::tree::Kernel;
 use lawson_graph::{DType, NodeId, Op, ValueId};
-
-/// A chain that was made: the next one of its form has its kernel.
-struct Made<'g> {
-    form: Form<'g>,
-    /// Rows of a block.
-    block: i64,
-    /// The group that it became.
-    group: usize,
-}
 
 /// A group that may be part of a chain.
 struct Link {
@@ -38,11 +28,10 @@ struct Link {
     reads: usize,
 }
 
-impl<'g> Groups<'g> {
+impl Groups<'_> {
     /// Finds the chains, and joins each.
     pub(super) fn chain_all(&mut self) {
         let Some(chains) = self.costs.machine.chains else { return };
-        let mut made = Vec::new();
         let mut is_taken = vec![false; self.members.len()];
         for g in self.by_rank() {
             let mut run: Vec<Link> = Vec::new();
@@ -55,7 +44,7 @@ impl<'g> Groups<'g> {
                 run.push(link);
             }
             if run.len() > 1 {
-                self.chain_run(&chains, &run, &mut made);
+                self.chain_run(&chains, &run);
             }
         }
     }
@@ -104,7 +93,7 @@ impl<'g> Groups<'g> {
     }
 
     /// Joins the parts of a run of links that gain by it, and says of the others why they stay apart.
-    fn chain_run(&mut self, chains: &Chains, run: &[Link], made: &mut Vec<Made<'g>>) {
+    fn chain_run(&mut self, chains: &Chains, run: &[Link]) {
         let block = match self.block(chains, run) {
             Ok(block) => block,
             Err(why) => return run.windows(2).for_each(|pair| self.stay_apart(pair, why.clone(), [None; 2])),
@@ -121,7 +110,7 @@ impl<'g> Groups<'g> {
                 continue;
             }
             let part = &run[from..n];
-            if let Err(why) = self.chain_part(chains, part, block, made) {
+            if let Err(why) = self.chain_part(chains, part, block) {
                 part.windows(2).for_each(|pair| self.stay_apart(pair, why.clone(), [None; 2]));
             }
             borders.extend(why.map(|why| (n, why)));
@@ -187,54 +176,26 @@ impl<'g> Groups<'g> {
     }
 
     /// Joins links that follow one another; an error says why they stay as they are.
-    fn chain_part(
-        &mut self,
-        chains: &Chains,
-        part: &[Link],
-        block: i64,
-        made: &mut Vec<Made<'g>>,
-    ) -> Result<(), Refused> {
+    fn chain_part(&mut self, chains: &Chains, part: &[Link], block: i64) -> Result<(), Refused> {
         let [_, .., last] = part else { return Ok(()) };
         let nodes: Vec<NodeId> = part.iter().flat_map(|l| self.members[l.group].nodes.clone()).collect();
         let nodes = self.flow.with_free(self.graph, &nodes);
         let group = Group { nodes, outputs: vec![last.output] };
-        let form = Form::of(self.graph, &group, self.orders);
-        let known = made.iter().find(|m| m.block == block && m.form == form);
-        let known = known.and_then(|m| m.form.transfer(self.lowered.get(&m.group)?, &form));
-        let is_new = known.is_none();
-        let mut lowered = match known {
-            Some(lowered) => Some(lowered),
-            None => Some(self.lower_chain(chains, &group, part.len(), block)?),
-        };
+        let lowered = self.lowered_of(&group, Rows::Blocks(block))?;
+        let found = links(&lowered.kernel).map_or(0, |(_, found)| found.len());
+        if found != part.len() {
+            let (expected, found) = ("a chain of all its products", format!("one of {found}"));
+            return Err(Refused::Pattern { expected, found });
+        }
+        check_scratch(chains, &lowered.kernel)?;
+        let mut lowered = Some(lowered);
         for (n, pair) in part.windows(2).enumerate() {
             let [a, b] = [pair[0].group, pair[1].group];
             let between = self.between(a, b).ok_or(Refused::Waits)?;
             let whole = if n + 2 == part.len() { lowered.take() } else { None };
             self.join(a, b, &between, whole);
         }
-        if is_new {
-            made.push(Made { form, block, group: last.group });
-        }
         Ok(())
-    }
-
-    /// The kernel of a chain of so many links.
-    fn lower_chain(
-        &self,
-        chains: &Chains,
-        group: &Group,
-        count: usize,
-        block: i64,
-    ) -> Result<Lowered, Refused> {
-        let options = Options { rows: Rows::Blocks(block), orders: Some(self.orders) };
-        let lowered = lower_with(self.graph, group, &options)?;
-        let found = links(&lowered.kernel).map_or(0, |(_, found)| found.len());
-        if found != count {
-            let (expected, found) = ("a chain of all its products", format!("one of {found}"));
-            return Err(Refused::Pattern { expected, found });
-        }
-        check_scratch(chains, &lowered.kernel)?;
-        Ok(lowered)
     }
 }
 

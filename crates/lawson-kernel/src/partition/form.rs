@@ -3,17 +3,18 @@
 //! In: a group of a graph; out: a [`Form`], which can be compared with that of another group of the graph. Names do not count, as they do
 //! not where a plan looks for a kernel that it has already.
 
+use super::join::Groups;
 use crate::group::{Group, Refused};
 use crate::hash::IdMap;
 use crate::layout::Orders;
-use crate::lower::Lowered;
+use crate::lower::{Lowered, Options, Rows, lower_with};
 use lawson_graph::{Graph, HostTensor, Op, Type, ValueId};
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 /// A group without its values.
-pub(super) struct Form<'g> {
+struct Form<'g> {
     /// Operators, each with its operands and results by number.
     nodes: Vec<(&'g Op, Vec<usize>)>,
     /// By number, what is known of the values.
@@ -42,7 +43,7 @@ enum Constant<'g> {
 }
 
 impl<'g> Form<'g> {
-    pub(super) fn of(graph: &'g Graph, group: &Group, orders: &'g Orders) -> Form<'g> {
+    fn of(graph: &'g Graph, group: &Group, orders: &'g Orders) -> Form<'g> {
         let mut numbers: IdMap<ValueId, usize> = IdMap::default();
         let (mut known, mut values) = (Vec::new(), Vec::new());
         let mut number = |v: ValueId| {
@@ -66,7 +67,7 @@ impl<'g> Form<'g> {
     }
 
     /// A kernel of this form, as that of the group of another.
-    pub(super) fn transfer(&self, lowered: &Lowered, other: &Form<'_>) -> Option<Lowered> {
+    fn transfer(&self, lowered: &Lowered, other: &Form<'_>) -> Option<Lowered> {
         let moved = |values: &[ValueId]| -> Option<Vec<ValueId>> {
             let moved = |v: &ValueId| Some(other.values[self.values.iter().position(|own| own == v)?]);
             values.iter().map(moved).collect()
@@ -84,26 +85,33 @@ impl PartialEq for Form<'_> {
 
 /// The kernels of groups that were lowered, by their forms: layers of a network repeat.
 #[derive(Default)]
-pub(super) struct Forms<'g>(HashMap<u64, Vec<(Form<'g>, Lowered)>>);
+pub(super) struct Forms<'g>(HashMap<u64, Vec<(Form<'g>, Rows, Lowered)>>);
 
 impl<'g> Forms<'g> {
-    /// What lowering makes of a group, which is asked once for all groups of a form. What it refuses has names in it and is not kept.
+    /// What lowering makes of a group and its rows, which is asked once for all groups of a form. What it refuses has names in it and is not kept.
     pub(super) fn lowered(
         &mut self,
         graph: &'g Graph,
         group: &Group,
         orders: &'g Orders,
-        lower: impl FnOnce() -> Result<Lowered, Refused>,
+        rows: Rows,
     ) -> Result<Lowered, Refused> {
         let form = Form::of(graph, group, orders);
         let alike = self.0.entry(form.digest()).or_default();
-        let known = alike.iter().find(|(f, _)| *f == form).and_then(|(f, l)| f.transfer(l, &form));
-        if let Some(lowered) = known {
+        let known = alike.iter().find(|(f, r, _)| *r == rows && *f == form);
+        if let Some(lowered) = known.and_then(|(f, _, l)| f.transfer(l, &form)) {
             return Ok(lowered);
         }
-        let lowered = lower()?;
-        alike.push((form, lowered.clone()));
+        let lowered = lower_with(graph, group, &Options { rows, orders: Some(orders) })?;
+        alike.push((form, rows, lowered.clone()));
         Ok(lowered)
+    }
+}
+
+impl Groups<'_> {
+    /// What lowering makes of a group, gone through so.
+    pub(super) fn lowered_of(&self, group: &Group, rows: Rows) -> Result<Lowered, Refused> {
+        self.forms.borrow_mut().lowered(self.graph, group, self.orders, rows)
     }
 }
 

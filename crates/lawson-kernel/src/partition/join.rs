@@ -10,7 +10,7 @@ use super::order::{Between, Flow};
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
-use crate::lower::{Blocks, Lowered, Options, attention, is_product, lower_with, pieces, recurrence, takes};
+use crate::lower::{Blocks, Lowered, Rows, attention, is_product, pieces, recurrence, takes};
 use crate::machine::Machines;
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, Site, ValueId};
 use std::cell::RefCell;
@@ -82,9 +82,9 @@ pub(super) struct Groups<'g> {
     part_of: Option<&'g [NodeId]>,
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
-    pub(super) lowered: HashMap<usize, Lowered>,
+    lowered: HashMap<usize, Lowered>,
     /// What lowering made of groups so far.
-    forms: RefCell<Forms<'g>>,
+    pub(super) forms: RefCell<Forms<'g>>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
     pub(super) refused: HashMap<(usize, usize), (Refused, f64)>,
 }
@@ -428,9 +428,7 @@ impl<'g> Groups<'g> {
 
     fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Lowered, Refused> {
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs: outputs.to_vec() };
-        self.forms.borrow_mut().lowered(self.graph, &group, self.orders, || {
-            lower_with(self.graph, &group, &Options { orders: Some(self.orders), ..Options::default() })
-        })
+        self.lowered_of(&group, Rows::Each)
     }
 
     /// The groups that a group must follow.

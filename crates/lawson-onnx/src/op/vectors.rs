@@ -10,6 +10,10 @@ use lawson_graph::{Builder, DType, Dim, HostTensor, Keep, Result, Shape, ValueId
 /// How far probabilities may be from the solution where the search ends, over the number of classes; and how often it goes on at most.
 const ERROR: f64 = 0.005;
 const ROUNDS: i64 = 100;
+/// The most numbers in a table of all pairs of classes, of which a file has fewer by far: most are zeros. And the most classes with
+/// probabilities, which are coupled one by one.
+const MOST_OF_PAIRS: usize = 1 << 24;
+const MOST_COUPLED: usize = 64;
 
 /// What is made of a row and a stored vector.
 enum Kernel {
@@ -168,6 +172,12 @@ pub(super) fn classifier(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let label = labels.best(cx, votes)?;
     let (a, c) = (cx.floats("prob_a")?.unwrap_or_default(), cx.floats("prob_b")?.unwrap_or_default());
     if !a.is_empty() {
+        if labels.len() > MOST_COUPLED {
+            let (have, most) = (labels.len(), MOST_COUPLED);
+            return Err(cx.unsupported(format!(
+                "`SVMClassifier` with probabilities of {have} classes; {most} can be coupled"
+            )));
+        }
         if a.len() != pairs.len() || c.len() != pairs.len() {
             return Err(
                 cx.wrong("`prob_a` and `prob_b` of `SVMClassifier` need a number for each pair of classes")
@@ -217,6 +227,12 @@ fn pair_weights(
     };
     if counts.len() != classes {
         return Err(cx.wrong(format!("`vectors_per_class` {of_classes:?} of `SVMClassifier` has not one number for each of {classes} classes")));
+    }
+    let count = classes * classes.saturating_sub(1) / 2;
+    if count.checked_mul(total.max(classes)).is_none_or(|n| n > MOST_OF_PAIRS) {
+        return Err(cx.unsupported(format!(
+            "`SVMClassifier` of {classes} classes and {total} vectors, whose {count} pairs have tables of more than {MOST_OF_PAIRS} numbers"
+        )));
     }
     let begins: Vec<usize> = counts.iter().scan(0, |at, c| Some(std::mem::replace(at, *at + c))).collect();
     let pairs: Vec<(usize, usize)> =

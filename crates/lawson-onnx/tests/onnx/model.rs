@@ -114,6 +114,10 @@ pub trait With: Sized {
         self.with(AttributeProto { f: Some(value), ..attribute(name, attribute_type::FLOAT) })
     }
 
+    fn floats(self, name: &str, values: &[f32]) -> Self {
+        self.with(AttributeProto { floats: values.to_vec(), ..attribute(name, attribute_type::FLOATS) })
+    }
+
     fn text(self, name: &str, value: &str) -> Self {
         let s = Some(Bytes::copy_from_slice(value.as_bytes()));
         self.with(AttributeProto { s, ..attribute(name, attribute_type::STRING) })

@@ -143,6 +143,33 @@ fn attributes_that_contradict_weights_or_are_missing_are_said() {
     assert!(pool.to_string().contains("`MaxPool` has no `kernel_shape`"), "{pool}");
 }
 
+/// Tables of pairs of classes grow with the square of what stands in the file.
+#[test]
+fn classifiers_of_too_many_classes_are_refused() {
+    let classifier = |classes: usize, chances: usize| {
+        let pairs = classes * (classes - 1) / 2;
+        let mut node = node("SVMClassifier", "x", "label scores")
+            .ints("classlabels_ints", &(0..classes as i64).collect::<Vec<_>>())
+            .ints("vectors_per_class", &vec![1; classes])
+            .floats("coefficients", &vec![0.5; classes * (classes - 1)])
+            .floats("support_vectors", &vec![0.5; classes * 4])
+            .floats("rho", &vec![0.5; pairs])
+            .floats("prob_a", &vec![0.5; chances])
+            .floats("prob_b", &vec![0.5; chances]);
+        node.domain = Some("ai.onnx.ml".into());
+        let mut m =
+            model(18, graph(vec![input("x", DType::F32, &["N", "4"])], &[], vec![node], "label scores"));
+        m.opset_import.push(OperatorSetIdProto { domain: Some("ai.onnx.ml".into()), version: Some(1) });
+        import(&m)
+    };
+    assert!(classifier(5, 10).is_ok());
+    says(
+        &classifier(400, 0).unwrap_err(),
+        &["`SVMClassifier` of 400 classes and 400 vectors", "79800 pairs"],
+    );
+    says(&classifier(65, 65 * 32).unwrap_err(), &["probabilities of 65 classes; 64 can be coupled"]);
+}
+
 #[test]
 fn operators_that_are_nearly_known_are_said() {
     let near = of_graph(|g| g.node[0] = node("Soft_max", "x", "y"));

@@ -53,6 +53,19 @@ fn attention_without_depth_is_empty() {
     check_sizes(text, &[&[("N", 4), ("M", 3)], &[("N", 2), ("M", 0)], &[("N", 0), ("M", 3)]]);
 }
 
+/// What is padded is nothing, and its places are found by dividing by nothing.
+#[test]
+fn an_empty_tensor_is_padded() {
+    let text = "graph @f(%x: f32[N, M]) -> (y: f32[N*M + 2]) {
+        %t = transpose %x {perm = [1, 0]}
+        %flat = reshape %t {shape = [N*M]}
+        %c: f32[] = constant 0.5
+        %y = pad %flat, %c {low = [1], high = [1], interior = [0]}
+        return %y
+    }";
+    check_sizes(text, &[&[("N", 4), ("M", 3)], &[("N", 2), ("M", 0)], &[("N", 0), ("M", 3)]]);
+}
+
 #[test]
 fn one_session_runs_many_sizes() {
     let text = "graph @f(%x: f32[N, K], %w: f32[K, M], %b: f32[M]) -> (y: f32[N, M]) {

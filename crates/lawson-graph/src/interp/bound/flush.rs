@@ -53,8 +53,9 @@ pub(super) fn may_flush(kept: DType, total: f64, grain: i32) -> bool {
 pub(super) fn alike(a: FloatBound, b: FloatBound, kept: DType) -> Option<f64> {
     let normal = min_normal(kept);
     let is_near = |x: FloatBound| x.lo < normal && x.hi > -normal;
-    let subnormal = |x: FloatBound| x.lo != 0.0 || x.hi != 0.0;
-    let may = ALLOWED.get() && is_near(a) && is_near(b) && (subnormal(a) || subnormal(b)) && !a.is_same(b);
+    let is_zero = |x: FloatBound| x.lo == 0.0 && x.hi == 0.0;
+    let equal = a.is_same(b) || is_zero(a) && is_zero(b);
+    let may = ALLOWED.get() && is_near(a) && is_near(b) && !equal;
     may.then_some(normal)
 }
 
