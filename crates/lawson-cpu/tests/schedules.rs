@@ -303,7 +303,7 @@ fn draw(rng: &mut Rng, kernel: &Kernel, lanes: u32) -> Option<Vec<Directive>> {
         }
         13 | 14 => block(rng, kernel).unwrap_or_default(),
         _ if rng.one_in(2) => vec![Directive::Stream { buffer }],
-        _ => vec![Directive::Prefetch { buffer, at: axis, ahead: rng.between(1, 3), level }],
+        _ => vec![Directive::Prefetch { buffer, at: axis, ahead: rng.between(1, 3), of: None, level }],
     })
 }
 

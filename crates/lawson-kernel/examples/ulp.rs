@@ -13,7 +13,7 @@ mod support;
 use lawson_kernel::math::{Function, Scalar};
 use std::thread;
 use support::count::{Hooks, Operations, count};
-use support::imitation::Avx512;
+use support::imitation::{Avx2, Avx512};
 use support::pairs::{Binary, Pairs, grid};
 use support::reference::reference;
 use support::ulp;
@@ -64,8 +64,8 @@ fn head(stride: u32) {
     println!("## On {numbers}\n");
     println!("Functions of two arguments on {pairs}.\n");
     println!(
-        "| function | promised ulp | ulp | at | ulp with AVX-512 | at | operations | with AVX-512 |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- |"
+        "| function | promised ulp | ulp | at | ulp with AVX2 | at | ulp with AVX-512 | at | operations | with AVX-512 |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     );
 }
 
@@ -84,20 +84,17 @@ fn pair_row(function: Binary, stride: u32) {
 
 const HOOKS: [Hooks; 2] = [Hooks::Portable, Hooks::Avx512];
 
-fn print(name: &str, promised: f64, errors: [String; 2], operations: [Operations; 2]) {
+fn print(name: &str, promised: f64, errors: [String; 3], operations: [Operations; 2]) {
     let operations = operations.map(|n| match n.rare {
         0 => format!("{}", n.common),
         rare => format!("{} + {rare} rare", n.common),
     });
-    println!(
-        "| {name} | {promised} | {} | {} | {} | {} |",
-        errors[0], errors[1], operations[0], operations[1]
-    );
+    println!("| {name} | {promised} | {} | {} |", errors.join(" | "), operations.join(" | "));
 }
 
-/// The worst of every `stride`th f32, portable and with the hooks of AVX-512.
-fn measure(function: Function, stride: u32) -> [Worst<f32>; 2] {
-    let none = [Worst { ulp: 0.0, at: 0.0 }; 2];
+/// The worst of every `stride`th f32: portable, with the instructions of AVX2, and with the hooks of AVX-512.
+fn measure(function: Function, stride: u32) -> [Worst<f32>; 3] {
+    let none = [Worst { ulp: 0.0, at: 0.0 }; 3];
     shared(none, |thread, threads| {
         let mut worst = none;
         // Interleaved, so that each thread has as many hard arguments as the others.
@@ -105,15 +102,16 @@ fn measure(function: Function, stride: u32) -> [Worst<f32>; 2] {
             let x = f32::from_bits(bits);
             let truth = reference(function, x);
             worst[0].take(ulp(function.expand(&mut Scalar, x), truth), x);
-            worst[1].take(ulp(function.expand(&mut Avx512, x), truth), x);
+            worst[1].take(ulp(function.expand(&mut Avx2, x), truth), x);
+            worst[2].take(ulp(function.expand(&mut Avx512, x), truth), x);
         }
         worst
     })
 }
 
 /// The worst of the grid and of 10^8 pairs over `stride`, likewise.
-fn measure_pairs(function: Binary, stride: u32) -> [Worst<(f32, f32)>; 2] {
-    let none = [Worst { ulp: 0.0, at: (0.0, 0.0) }; 2];
+fn measure_pairs(function: Binary, stride: u32) -> [Worst<(f32, f32)>; 3] {
+    let none = [Worst { ulp: 0.0, at: (0.0, 0.0) }; 3];
     shared(none, |thread, threads| {
         let mut worst = none;
         let pairs =
@@ -121,7 +119,8 @@ fn measure_pairs(function: Binary, stride: u32) -> [Worst<(f32, f32)>; 2] {
         for (a, b) in grid().chain(pairs) {
             let truth = function.reference(a, b);
             worst[0].take(ulp(function.expand(&mut Scalar, a, b), truth), (a, b));
-            worst[1].take(ulp(function.expand(&mut Avx512, a, b), truth), (a, b));
+            worst[1].take(ulp(function.expand(&mut Avx2, a, b), truth), (a, b));
+            worst[2].take(ulp(function.expand(&mut Avx512, a, b), truth), (a, b));
         }
         worst
     })
@@ -129,9 +128,9 @@ fn measure_pairs(function: Binary, stride: u32) -> [Worst<(f32, f32)>; 2] {
 
 /// The worst that any thread finds; `find` gets the number of the thread and how many there are.
 fn shared<T: Copy + Send + Sync>(
-    none: [Worst<T>; 2],
-    find: impl Fn(u32, u32) -> [Worst<T>; 2] + Sync,
-) -> [Worst<T>; 2] {
+    none: [Worst<T>; 3],
+    find: impl Fn(u32, u32) -> [Worst<T>; 3] + Sync,
+) -> [Worst<T>; 3] {
     let threads = thread::available_parallelism().map_or(1, |n| n.get()) as u32;
     let find = &find;
     thread::scope(|scope| {

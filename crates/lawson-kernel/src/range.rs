@@ -114,6 +114,11 @@ impl<'k> Scope<'k> {
         left
     }
 
+    /// The step of a loop that was entered.
+    pub fn step_of(&self, axis: AxisId) -> Option<i64> {
+        self.bounds.iter().rev().find(|b| b.axis == axis).map(|b| b.step)
+    }
+
     /// Leaves the loop entered last.
     pub fn leave(&mut self, left: Left) {
         self.bounds.pop();

@@ -6,7 +6,7 @@ mod support;
 use lawson_kernel::math::double::DoubleScalar;
 use lawson_kernel::math::{self, Arithmetic, Function, Lanes, Scalar};
 use support::count::{Hooks, count};
-use support::imitation::{Avx2, Avx512, Shader};
+use support::imitation::{Avx2, Avx512};
 use support::pairs::{Binary, Pairs, grid};
 use support::precise;
 use support::reference::reference;
@@ -62,16 +62,9 @@ fn portable_expansions_keep_their_promise() {
 }
 
 #[test]
-fn expansions_with_avx2_instructions_keep_their_promise() {
+fn expansions_with_avx2_instructions_and_without_tables_keep_their_promise() {
     for &function in Function::ALL {
         check(function, Avx2);
-    }
-}
-
-#[test]
-fn expansions_without_tables_keep_their_promise() {
-    for &function in Function::ALL {
-        check(function, Shader);
     }
 }
 
@@ -118,7 +111,6 @@ fn sine_and_cosine_together_keep_the_promise_of_each() {
     }
     check(Scalar, "portable");
     check(Avx2, "AVX2");
-    check(Shader, "shader");
     check(Avx512, "AVX-512");
     for (n, f) in [(0, Function::Sin), (1, Function::Cos)] {
         check_half(&format!("{} of sin_cos of f64", f.name()), f.max_ulp_double(), doubles(), |x| {

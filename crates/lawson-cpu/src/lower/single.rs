@@ -100,6 +100,9 @@ impl Lanes for PlainWriter<'_, '_> {
 }
 
 impl Arithmetic for PlainWriter<'_, '_> {
+    /// A table of 16 is two of 8 and a selection, six operations of which the greater part waits for few units.
+    const TABLES: bool = false;
+
     required!();
 }
 

@@ -555,7 +555,7 @@ impl<'k> Chooser<'k> {
         let name = self.name(sum);
         let [at, _] = self.split(&name, STEPS_BETWEEN, Tail::Exact);
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
-        self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, level });
+        self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, level });
         true
     }
 

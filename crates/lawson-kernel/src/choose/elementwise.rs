@@ -114,7 +114,7 @@ impl<'k> Chooser<'k> {
     }
 
     /// The stages of a nest, and what is computed in it.
-    fn stages(&self, nodes: &'k [Node], stores: &mut Vec<&'k Store>, values: &mut Vec<ExprId>) {
+    pub(super) fn stages(&self, nodes: &'k [Node], stores: &mut Vec<&'k Store>, values: &mut Vec<ExprId>) {
         for node in nodes {
             match node {
                 Node::For(f) => self.stages(&f.body, stores, values),

@@ -6,13 +6,14 @@
 //! The tree is taken apart into *nests*: loops directly within each other around stages. A nest of stages alone is
 //! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector
 //! (`contraction.rs`, its tile by `tile.rs`, its rows by `rows.rs`, products of bytes by `dot.rs`), and a reduction if only a loop over what is summed can
-//! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team. A device with a grid of
-//! threads wants something else (`grid.rs`).
+//! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team, and while one row is computed with, the
+//! next is fetched (`next.rs`). A device with a grid of threads wants something else (`grid.rs`).
 
 mod contraction;
 mod dot;
 mod elementwise;
 mod grid;
+mod next;
 mod reduction;
 mod rows;
 mod stride;
@@ -244,6 +245,9 @@ impl<'k> Chooser<'k> {
             return self.vectorise(&name, known, elementwise::AT_ONCE);
         }
         self.nodes(n.body, Position::Inside);
+        if let (Some(rows), Position::Root) = (n.loops.last(), position) {
+            self.fetch_next(rows);
+        }
     }
 
     /// Shares loops among the team, outermost first, as far as their bounds are known at the start.

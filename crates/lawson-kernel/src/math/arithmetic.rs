@@ -57,13 +57,13 @@ pub trait Arithmetic: Lanes<C = f32> {
     /// The power is applied in two halves, so that only the second multiplication can leave the normal range; both are
     /// multiplications, so that NaN in `x` passes whatever integer came of it.
     fn scale(&mut self, x: Self::F, n: (Self::F, Self::I)) -> Self::F {
-        let one = self.i(0x3f80_0000);
-        let half = self.i_sar(n.1, 1);
-        let rest = self.i_sub(n.1, half);
+        // The sum of both exponents with what is added to each, so that neither half is negative.
+        let biased = self.i(2 * 127);
+        let sum = self.i_add(n.1, biased);
+        let half = self.i_shr(sum, 1);
+        let rest = self.i_sub(sum, half);
         let half = self.i_shl(half, 23);
         let rest = self.i_shl(rest, 23);
-        let half = self.i_add(half, one);
-        let rest = self.i_add(rest, one);
         let (half, rest) = (self.of_bits(half), self.of_bits(rest));
         let scaled = self.mul(x, half);
         self.mul(scaled, rest)

@@ -116,7 +116,7 @@ pub enum Directive {
         buffer: String,
     },
     /// `prefetch B at k ahead 4`: what the loop's body begins to read of the buffer that many iterations later is
-    /// fetched.
+    /// fetched. `prefetch B at k ahead 1 of i`: what it reads so many iterations of a loop around it later.
     Prefetch {
         /// The buffer.
         buffer: String,
@@ -124,6 +124,8 @@ pub enum Directive {
         at: String,
         /// How many iterations ahead.
         ahead: i64,
+        /// Of which loop, if it is another one, around that.
+        of: Option<String>,
         /// Into which level.
         level: Level,
     },
@@ -220,8 +222,8 @@ impl Directive {
             }
             Directive::Pack { buffer, at, layout, level } => pack::pack(kernel, buffer, at, layout, *level),
             Directive::Stream { buffer } => pack::stream(kernel, buffer),
-            Directive::Prefetch { buffer, at, ahead, level } => {
-                pack::prefetch(kernel, buffer, at, *ahead, *level)
+            Directive::Prefetch { buffer, at, ahead, of, level } => {
+                pack::prefetch(kernel, buffer, at, *ahead, of.as_deref(), *level)
             }
         }
     }
@@ -261,8 +263,12 @@ impl fmt::Display for Directive {
                 write!(f, "pack {} at {}{layout} level {}", Name(buffer), Name(at), level.name())
             }
             Directive::Stream { buffer } => write!(f, "stream {}", Name(buffer)),
-            Directive::Prefetch { buffer, at, ahead, level } => {
-                write!(f, "prefetch {} at {} ahead {ahead} level {}", Name(buffer), Name(at), level.name())
+            Directive::Prefetch { buffer, at, ahead, of, level } => {
+                write!(f, "prefetch {} at {} ahead {ahead}", Name(buffer), Name(at))?;
+                if let Some(of) = of {
+                    write!(f, " of {}", Name(of))?;
+                }
+                write!(f, " level {}", level.name())
             }
         }
     }

@@ -279,18 +279,35 @@ pub(super) fn stream(kernel: &mut Kernel, buffer: &str) -> Result<()> {
     }
 }
 
-/// `prefetch B at k ahead n`
-pub(super) fn prefetch(kernel: &mut Kernel, buffer: &str, at: &str, ahead: i64, level: Level) -> Result<()> {
+/// `prefetch B at k ahead n of i`
+pub(super) fn prefetch(
+    kernel: &mut Kernel,
+    buffer: &str,
+    at: &str,
+    ahead: i64,
+    of: Option<&str>,
+    level: Level,
+) -> Result<()> {
     let source = buffer_named(kernel, buffer)?;
     let axis = axis_of_loops(kernel, at)?;
+    let outer = of.map(|name| axis_of_loops(kernel, name)).transpose()?;
     let mut found = false;
     replace_loops(kernel, axis, &mut |scope, mut f| {
-        let Some(distance) = ahead.checked_mul(f.step) else {
+        let (moved, step) = match outer {
+            Some(outer) => (outer, scope.step_of(outer)),
+            None => (axis, Some(f.step)),
+        };
+        let Some(step) = step else {
+            let of = of.unwrap_or_default();
+            return Err(refused(format!("the loop over `{at}` is not inside one over `{of}`")));
+        };
+        let Some(distance) = ahead.checked_mul(step) else {
             return Err(refused(format!("{ahead} iterations are too far ahead")));
         };
-        let later = Index::axis(axis) + distance;
+        let later = Index::axis(moved) + distance;
         let nodes = first_reads(scope, &f, source).into_iter().map(|index| {
-            let index = index.iter().map(|i| i.substitute(&|a| (a == axis).then(|| later.clone()))).collect();
+            let index =
+                index.iter().map(|i| i.substitute(&|a| (a == moved).then(|| later.clone()))).collect();
             Node::Prefetch { buffer: source, index, level }
         });
         let nodes: Vec<Node> = nodes.collect();

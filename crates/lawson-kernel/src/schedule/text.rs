@@ -80,10 +80,7 @@ impl Reader<'_> {
             "block" => {
                 let axis = self.name("an axis")?;
                 let factor = self.number("the size of a block")?;
-                let at = match !self.at_line_end() && self.cursor.eat_word("at") {
-                    true => Some(self.name("an axis")?),
-                    false => None,
-                };
+                let at = self.axis_after("at")?;
                 Directive::Block { axis, factor, at, level: self.level()?.unwrap_or(Level::L2) }
             }
             "pack" => {
@@ -98,7 +95,8 @@ impl Reader<'_> {
                 let at = self.at_axis()?;
                 self.word("ahead")?;
                 let ahead = self.number("a number of iterations")?;
-                Directive::Prefetch { buffer, at, ahead, level: self.level()?.unwrap_or(Level::L1) }
+                let of = self.axis_after("of")?;
+                Directive::Prefetch { buffer, at, ahead, of, level: self.level()?.unwrap_or(Level::L1) }
             }
             _ => return Err(unknown),
         })
@@ -115,6 +113,14 @@ impl Reader<'_> {
     fn name(&mut self, what: &str) -> Result<String> {
         self.same_line(what)?;
         self.cursor.name(what).map(|(name, _)| name.into_owned())
+    }
+
+    /// The axis that may follow a word.
+    fn axis_after(&mut self, word: &str) -> Result<Option<String>> {
+        match !self.at_line_end() && self.cursor.eat_word(word) {
+            true => self.name("an axis").map(Some),
+            false => Ok(None),
+        }
     }
 
     fn word(&mut self, word: &str) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The default schedule of matrix products: it is proven, computes the same bits, and keeps masks out of whole panels.
+//! The default schedule of matrix products and of rows: it is proven, computes the same bits, and keeps masks out of whole panels.
 
 use crate::kernels::matmul;
 use lawson_graph::random::Rng;
@@ -118,6 +118,40 @@ fn weights_that_are_read_once_are_fetched_ahead() {
     assert!(!prefetches(8, 3072, 768), "they are read again");
     assert!(!prefetches(1, 256, 256), "they are in the second cache");
     assert!(!prefetches(1, 3072, 767), "the steps do not divide");
+}
+
+/// Every element of a row over the greatest of it.
+fn over_the_greatest(rows: i64, columns: i64) -> Kernel {
+    let text = format!(
+        "lawson-kernel 1
+        kernel @k {{
+          in x: f32[{rows}, {columns}]
+          out y: f32[{rows}, {columns}]
+          axes i, r, j
+          acc most: f32 = -inf identity -inf merge greater
+          for i in 0 to {rows} {{
+            accumulate most {{ for r in 0 to {columns} {{ step most = greater(state(most), x[i, r]) }} }}
+            for j in 0 to {columns} {{ y[i, j] = x[i, j] / most }}
+          }}
+        }}"
+    );
+    Kernel::parse(&text).unwrap_or_else(|e| panic!("{text}{e}"))
+}
+
+#[test]
+fn the_next_row_is_fetched_while_one_is_gone_through_again() {
+    let fetched = |rows: i64, columns: i64| {
+        let (kernel, schedule) = chosen(&over_the_greatest(rows, columns), Vec::new());
+        let line = schedule.lines().find(|l| l.starts_with("prefetch")).map(str::to_string);
+        (kernel, line)
+    };
+    assert_eq!(fetched(4096, 1024).1.as_deref(), Some("prefetch x at j.1.0 ahead 1 of i level L1"));
+    assert_eq!(fetched(64, 40000).1.as_deref(), Some("prefetch x at j.1.0 ahead 1 of i level L2"));
+    assert_eq!(fetched(64, 1024).1, None, "all of it is in the second cache");
+    assert_eq!(fetched(4, 4_000_000).1, None, "a row drives out the one before it");
+    let (kernel, line) = fetched(1000, 999);
+    assert!(line.is_some());
+    assert_eq!(bits(&kernel, &[]), bits(&over_the_greatest(1000, 999), &[]));
 }
 
 /// A product with a matrix that lies transposed: both operands are read along what is summed.

@@ -156,10 +156,10 @@ fn schedules_come_back_from_their_text() {
     let text = "split i 8\nsplit i 8 exact\nsplit j 48 clip\nsplit k 4 ladder\nsplit k 6 ladder 4 2 1\n\
                 reorder i.0 \"an axis\" i.1\nparallel i.0\nserial a\nunroll b\njam c\nvector d 16\n\
                 peel i first=1 last=0\nclip kh\nblock k 512 level L2\nblock k 256 at i.0 level L1\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
-                pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\n";
+                pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\nprefetch B at k ahead 1 of i level L2\n";
     let schedule: Schedule = text.parse().unwrap();
     assert_eq!(schedule.to_string(), text);
-    assert_eq!(schedule.0.len(), 20);
+    assert_eq!(schedule.0.len(), 21);
 }
 
 #[test]
@@ -377,8 +377,10 @@ fn packing_is_refused_where_its_size_or_place_is_not_known() {
 #[test]
 fn stores_can_go_past_the_caches_and_loads_be_prefetched() {
     let plain = matmul(4.into(), 8.into(), 6.into());
-    let k =
-        scheduled(&plain, "split j 4\nstream C\nprefetch B at k ahead 2 level L2\nprefetch A at i ahead 1");
+    let k = scheduled(
+        &plain,
+        "split j 4\nstream C\nprefetch B at k ahead 2 level L2\nprefetch A at i ahead 1\nprefetch A at k ahead 3 of i",
+    );
     let (mut streams, mut fetched) = (0, Vec::new());
     k.visit(&mut |node| match node {
         Node::Store(s) => streams += usize::from(s.hint == StoreHint::Stream),
@@ -389,8 +391,10 @@ fn stores_can_go_past_the_caches_and_loads_be_prefetched() {
         _ => {}
     });
     assert_eq!(streams, 1);
-    assert_eq!(fetched, [("i + 1, 0".to_string(), Level::L1), ("k + 2, j.0 + j.1".to_string(), Level::L2)]);
+    let expected = [("i + 1, 0", Level::L1), ("i + 3, k", Level::L1), ("k + 2, j.0 + j.1", Level::L2)];
+    assert_eq!(fetched, expected.map(|(at, level)| (at.to_string(), level)));
     assert_eq!(run(&k, &[]), run(&plain, &[]));
     assert!(refused(&plain, "stream A").message().contains("nothing is stored"));
     assert!(refused(&plain, "prefetch C at k ahead 1").message().contains("nothing inside"));
+    assert!(refused(&plain, "prefetch A at i ahead 1 of k").message().contains("is not inside one over `k`"));
 }

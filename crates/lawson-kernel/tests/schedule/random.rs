@@ -83,7 +83,10 @@ fn directive(r: &mut Random, kernel: &Kernel) -> String {
             let layout = r.pick(&["", "panels 0 3", "order 1 0", "panels 1 4"]);
             format!("pack {} at {axis} {layout}", r.pick(&buffers))
         }
-        13 => format!("prefetch {} at {axis} ahead {number}", r.pick(&buffers)),
+        13 => {
+            let of = if number % 2 == 0 { format!(" of {}", axes[0]) } else { String::new() };
+            format!("prefetch {} at {axis} ahead {number}{of}", r.pick(&buffers))
+        }
         14..18 => {
             let sums = sums(kernel);
             let axis = if sums.is_empty() { axis } else { r.pick(&sums) };

@@ -2,7 +2,8 @@
 
 use lawson_kernel::math::{Arithmetic, Lanes, Scalar, TABLE};
 
-/// Differs from [`Scalar`] in `nearest`, which keeps its integer among other bits, and in conversions out of range.
+/// AVX2, and shaders: tables are dear. Differs from [`Scalar`] also in `nearest`, which keeps its integer among other bits, and in conversions
+/// out of range.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Avx2;
 
@@ -66,23 +67,11 @@ macro_rules! single_as_scalar {
     };
 }
 
-/// A shader, to which tables are dear.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Shader;
-
 impl Lanes for Avx2 {
     lanes_as_scalar!();
 }
 
 impl Arithmetic for Avx2 {
-    single_as_scalar!();
-}
-
-impl Lanes for Shader {
-    lanes_as_scalar!();
-}
-
-impl Arithmetic for Shader {
     const TABLES: bool = false;
 
     single_as_scalar!();
