@@ -5,13 +5,13 @@
 //! grows, so that looking at a candidate does not depend on how many nodes the groups have.
 
 use super::cost::Costs;
-use super::form::Forms;
+use super::form::{Forms, Shared};
 use super::order::{Between, Flow};
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::hash::{IdMap, IdSet};
 use crate::layout::Orders;
-use crate::lower::{Blocks, Lowered, Rows, attention, is_product, recurrence, takes};
+use crate::lower::{Blocks, Rows, attention, is_product, recurrence, takes};
 use crate::machine::Machines;
 use lawson_graph::{Def, Graph, NodeId, Op, Site, ValueId};
 use std::cell::RefCell;
@@ -83,7 +83,7 @@ pub(super) struct Groups<'g> {
     part_of: Option<&'g [NodeId]>,
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
-    lowered: IdMap<usize, Lowered>,
+    lowered: IdMap<usize, Shared>,
     /// What lowering made of groups so far.
     pub(super) forms: RefCell<Forms<'g>>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
@@ -370,7 +370,7 @@ impl<'g> Groups<'g> {
 
     /// Asks lowering where indices are data, which must lie in a buffer, and where there are accumulators: they may need scratch that
     /// cannot be, or would be computed again and again in loops that they do not depend on.
-    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Lowered>, (Refused, f64)> {
+    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Shared>, (Refused, f64)> {
         let (x, y) = (&self.members[a], &self.members[b]);
         if [x, y].iter().all(|m| m.products + m.reductions + m.picking == 0) {
             return Ok(None);
@@ -393,7 +393,7 @@ impl<'g> Groups<'g> {
         Ok(Some(lowered))
     }
 
-    fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Lowered, Refused> {
+    fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Shared, Refused> {
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs: outputs.to_vec() };
         self.lowered_of(&group, Rows::Each)
     }
@@ -448,7 +448,7 @@ impl<'g> Groups<'g> {
     }
 
     /// The second group takes the first in.
-    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Lowered>) {
+    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Shared>) {
         let mut joined = self.joined(a, b);
         // What the two need comes before them, what needs them after; all others keep their ranks.
         let Between { needed, needing } = between;
@@ -507,10 +507,10 @@ impl<'g> Groups<'g> {
         nodes.iter().map(alone).collect()
     }
 
-    fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Lowered>) -> Part {
+    fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Shared>) -> Part {
         let refused = nodes.iter().find_map(|n| self.flow.host[n.index()].clone());
         let lowered = match (known, refused, nodes) {
-            (Some(lowered), ..) => Ok(lowered),
+            (Some(lowered), ..) => Ok(lowered.own()),
             (None, Some(refused), _) => Err(refused),
             (None, None, [n]) if self.graph.node(*n).op.is_composite() => {
                 attention(self.graph, *n, ATTENTION)
@@ -519,7 +519,7 @@ impl<'g> Groups<'g> {
             (None, None, [n]) if matches!(self.graph.node(*n).op, Op::Scan(_)) => {
                 recurrence(self.graph, *n, &outputs)
             }
-            _ => self.lower(nodes, &outputs),
+            _ => self.lower(nodes, &outputs).map(Shared::own),
         };
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
         Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into) }

@@ -27,13 +27,16 @@ impl Groups<'_> {
 
     /// Refuses outputs that are not computed in the loops of the one with the most axes, as lowering would.
     pub(super) fn one_space(&self, outputs: &[ValueId], groups: &[usize]) -> Result<(), Refused> {
-        let dims = |v: ValueId| -> Vec<Dim> {
-            let ty = self.graph.ty(self.piece(v, groups)).as_tensor();
-            let shape = ty.map(|t| self.orders.stored(v, &t.shape));
-            shape.into_iter().flatten().filter(|d| !d.is(1)).collect()
+        let dims = |v: ValueId| -> Vec<&Dim> {
+            let Some(ty) = self.graph.ty(self.piece(v, groups)).as_tensor() else { return Vec::new() };
+            let many = |d: &&Dim| !d.is(1);
+            match self.orders.order(v) {
+                Some(order) => order.iter().map(|d| &ty.shape[*d]).filter(many).collect(),
+                None => ty.shape.iter().filter(many).collect(),
+            }
         };
         let several = outputs.iter().filter(|_| outputs.len() > 1);
-        let all: Vec<(ValueId, Vec<Dim>)> = several.map(|v| (*v, dims(*v))).collect();
+        let all: Vec<(ValueId, Vec<&Dim>)> = several.map(|v| (*v, dims(*v))).collect();
         let Some((widest, most)) = all.iter().max_by_key(|(v, d)| (d.len(), Reverse(*v))) else {
             return Ok(());
         };

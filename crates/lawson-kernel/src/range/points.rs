@@ -8,6 +8,8 @@ use lawson_graph::Dim;
 
 /// More points than this are not looked at.
 const MOST: usize = 1 << 13;
+/// More than axes are compared with.
+const FAR: i64 = 1 << 48;
 
 struct Points<'s> {
     /// The loops that matter, from the root: axis, begin, end, step.
@@ -52,12 +54,13 @@ impl Scope<'_> {
     }
 
     /// Whether `0 <= index < end` is false at a point that all loops entered reach and at which the conditions hold: nothing proves it then. Only
-    /// two points are looked at, where the index is likely to be least and greatest, and none whose place depends on parameters or data. The index must be
-    /// resolved.
+    /// a few points are looked at, where the index is likely to be least and greatest, and none whose place depends on parameters or data. The index
+    /// must be resolved.
     pub(super) fn refutes_within(&self, index: &Index, end: &Dim, given: &[Condition]) -> bool {
         let Some(end) = end.as_const() else { return false };
-        [Side::Low, Side::High].into_iter().any(|side| {
-            let Some(values) = self.corner(index, side) else { return false };
+        let ends = [Side::Low, Side::High];
+        ends.into_iter().flat_map(|side| ends.map(|other| (side, other))).any(|(side, other)| {
+            let Some(values) = self.corner(index, side, other) else { return false };
             let outside = |i: &Index, end: i64| value_at(i, &values).map(|v| !(0..end).contains(&v));
             let holds = |c: &Condition| {
                 c.end.as_const().is_some_and(|e| outside(&self.kernel.resolve(&c.index), e) == Some(false))
@@ -67,21 +70,28 @@ impl Scope<'_> {
     }
 
     /// The values of axes in one iteration of all loops entered, each the first or the last one where the index is least or greatest if it is a sum.
-    fn corner(&self, index: &Index, side: Side) -> Option<Vec<Option<i64>>> {
-        let mut values = vec![None; self.kernel.axes.len()];
+    /// Of other loops it is the first or the last one as well.
+    fn corner(&self, index: &Index, side: Side, other: Side) -> Option<Vec<Option<i64>>> {
+        // An axis that is fixed has one value, whether or not its loop was entered.
+        let mut values: Vec<Option<i64>> =
+            (0..self.kernel.axes.len()).map(|a| self.value(AxisId(a as u32))).collect();
+        let is_last = |axis: AxisId| match index.terms().iter().find(|(a, _)| a.mentions(axis)) {
+            Some((_, c)) => c.as_const().is_some_and(|c| c > 0) == (side == Side::High),
+            None => other == Side::High,
+        };
         for bounds in &self.bounds {
             let Bounds { axis, begin, end, step } = &**bounds;
             let (begin, end) = (value_at(begin, &values)?, value_at(end, &values)?);
-            let grows = |c: &Dim| c.as_const().is_some_and(|c| c > 0) == (side == Side::High);
-            let is_last =
-                index.terms().iter().find(|(a, _)| a.mentions(*axis)).is_some_and(|(_, c)| grows(c));
-            let last = begin
-                .checked_add(end.checked_sub(begin)?.checked_sub(1)?.div_euclid((*step).max(1)) * step)?;
-            // An axis that is fixed has one value.
-            let at = self.value(*axis).unwrap_or(if is_last { last } else { begin });
+            let steps = end.checked_sub(begin)?.checked_sub(1)?.div_euclid((*step).max(1));
+            let last = begin.checked_add(steps.checked_mul(*step)?)?;
+            let at = self.value(*axis).unwrap_or(if is_last(*axis) { last } else { begin });
             values[axis.0 as usize] = Some(at).filter(|at| (begin..end).contains(at));
             values[axis.0 as usize]?;
         }
+        // Of axes whose loops were not entered, nothing is known but that they are not negative.
+        index.visit_axes(&mut |axis| {
+            values[axis.0 as usize].get_or_insert(if is_last(axis) { FAR } else { 0 });
+        });
         Some(values)
     }
 }
@@ -180,6 +190,28 @@ mod tests {
             assert!(!s.proves_within(&index, &Dim::from(9), &given(2, 8)));
             assert!(!s.proves_within(&(index.clone() - 1), &Dim::from(9), &given(0, 9)));
         });
+    }
+
+    #[test]
+    fn loops_that_run_only_at_the_end_of_others_are_reached() {
+        let mut kernel = Kernel::new("rungs", Facts::new());
+        let (i, j, k) = (kernel.add_axis("i"), kernel.add_axis("j"), kernel.add_axis("k"));
+        let mut scope = Scope::new(&kernel);
+        let left = (Index::constant(10) - Index::axis(i)).min(4.into());
+        let whole = left.clone().floor_div(4) * Dim::from(4);
+        let to =
+            |axis, begin, end, step| For { axis, begin, end, step, kind: Kind::Serial, body: Vec::new() };
+        scope.enter(&to(i, 0.into(), 10.into(), 4));
+        let rung = scope.enter(&to(j, 0.into(), whole.clone(), 4));
+        // Where a whole tile fits, its last row is inside.
+        assert!(scope.proves_within(&(Index::axis(i) + Index::axis(j) + 3), &Dim::from(10), &[]));
+        assert!(scope.refutes_within(&(Index::axis(i) + 3), &Dim::from(7), &[]));
+        scope.leave(rung);
+        scope.enter(&to(j, whole, left, 4));
+        assert!(scope.refutes_within(&(Index::axis(i) + 3), &Dim::from(10), &[]));
+        // Of a loop that is not entered, no end is known.
+        assert!(scope.refutes_within(&Index::axis(k), &Dim::from(7), &[]));
+        assert!(!scope.refutes_within(&(Index::axis(k) + 1), &Dim::from(i64::MAX), &[]));
     }
 
     #[test]
