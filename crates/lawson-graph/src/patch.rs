@@ -140,6 +140,7 @@ impl Graph {
             patch: &patch,
             new_values: vec![None; values.len()],
             state: vec![State::Unseen; nodes.len()],
+            stack: Vec::new(),
             values,
             nodes,
             graph,
@@ -167,6 +168,8 @@ struct Rebuild<'a> {
     nodes: Vec<Node>,
     new_values: Vec<Option<ValueId>>,
     state: Vec<State>,
+    /// Empty between visits.
+    stack: Vec<usize>,
     graph: Graph,
 }
 
@@ -220,10 +223,9 @@ impl Rebuild<'_> {
             .ok_or_else(|| Error::internal(format!("a patch lost the definition of {v:?}")))
     }
 
-    /// The nodes that must stand before a node, the last first.
-    fn needs(&self, index: usize) -> Result<Vec<usize>> {
+    /// Adds the nodes that must stand before a node, the last first.
+    fn add_needs(&self, index: usize, needed: &mut Vec<usize>) -> Result<()> {
         let node = &self.nodes[index];
-        let mut needed = Vec::new();
         for v in node.inputs.iter().rev() {
             if let Def::Node(def, _) = self.values[self.patch.resolve(*v)?.index()].def {
                 needed.push(def.index());
@@ -234,12 +236,16 @@ impl Rebuild<'_> {
                 needed.extend(self.symbol_defs.get(s).filter(|def| **def != index));
             });
         }
-        Ok(needed)
+        Ok(())
     }
 
     /// Emits a node after its operands. Iterative: graphs may be deeper than the stack.
     fn visit(&mut self, start: usize) -> Result<()> {
-        let mut stack = vec![start];
+        if self.state[start] == State::Done {
+            return Ok(());
+        }
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.push(start);
         while let Some(&index) = stack.last() {
             match self.state[index] {
                 State::Done => {
@@ -247,13 +253,11 @@ impl Rebuild<'_> {
                 }
                 State::Unseen => {
                     self.state[index] = State::Open;
-                    for needed in self.needs(index)? {
-                        match self.state[needed] {
-                            State::Unseen => stack.push(needed),
-                            // Open nodes are those whose operands are being visited now.
-                            State::Open => return Err(Error::internal("a patch makes a circle")),
-                            State::Done => {}
-                        }
+                    let before = stack.len();
+                    self.add_needs(index, &mut stack)?;
+                    // Open nodes are those whose operands are being visited now.
+                    if stack[before..].iter().any(|needed| self.state[*needed] == State::Open) {
+                        return Err(Error::internal("a patch makes a circle"));
                     }
                 }
                 State::Open => {
@@ -263,6 +267,7 @@ impl Rebuild<'_> {
                 }
             }
         }
+        self.stack = stack;
         Ok(())
     }
 

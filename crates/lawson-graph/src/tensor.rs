@@ -200,6 +200,10 @@ impl HostTensor {
         if !dtype.is_float() {
             return Err(Error::new(Code::Literal, format!("{dtype} is not a float")));
         }
+        if dtype == DType::F32 && count(sizes)? == values.len() {
+            let bytes: Vec<[u8; 4]> = values.iter().map(|v| (*v as f32).to_le_bytes()).collect();
+            return HostTensor::from_bytes(dtype, sizes, bytes.into_flattened());
+        }
         HostTensor::encode(dtype, sizes, values.len(), |bytes, i| {
             number::write_float(dtype, bytes, i, values[i])
         })
@@ -313,6 +317,14 @@ impl HostTensor {
             Class::Float => number::read_float(self.dtype, self.bytes(), i),
             Class::Str => f64::NAN,
             _ => number::read_int(self.dtype, self.bytes(), i) as f64,
+        }
+    }
+
+    /// Calls `visit` with every element on the float carrier, in order.
+    pub(crate) fn each_float(&self, mut visit: impl FnMut(f64)) {
+        match self.dtype {
+            DType::F32 => self.bytes().chunks_exact(4).for_each(|b| visit(f64::from(f32::get(b)))),
+            _ => (0..self.len()).for_each(|i| visit(self.float_at(i))),
         }
     }
 

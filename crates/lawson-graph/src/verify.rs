@@ -66,7 +66,7 @@ impl Verifier<'_> {
 
     fn references(&self) -> Result<()> {
         let g = self.graph;
-        let check = |v: &ValueId, what: String| {
+        let check = |v: &ValueId, what: std::fmt::Arguments<'_>| {
             if v.index() < g.values.len() {
                 return Ok(());
             }
@@ -76,18 +76,18 @@ impl Verifier<'_> {
             ))
         };
         for (i, v) in g.inputs.iter().enumerate() {
-            check(v, format!("input {i}"))?;
+            check(v, format_args!("input {i}"))?;
         }
         for (n, node) in g.nodes.iter().enumerate() {
             for (i, v) in node.inputs.iter().enumerate() {
-                check(v, format!("operand {i} of node {n} (`{}`)", node.op.name()))?;
+                check(v, format_args!("operand {i} of node {n} (`{}`)", node.op.name()))?;
             }
             for (i, v) in node.outputs.iter().enumerate() {
-                check(v, format!("result {i} of node {n} (`{}`)", node.op.name()))?;
+                check(v, format_args!("result {i} of node {n} (`{}`)", node.op.name()))?;
             }
         }
         for o in &g.outputs {
-            check(&o.value, format!("output `{}`", o.name))?;
+            check(&o.value, format_args!("output `{}`", o.name))?;
             if o.lives_in.is_some_and(|i| i >= g.inputs.len()) {
                 return Err(Error::new(
                     Code::VerifyReference,

@@ -3,8 +3,8 @@
 //! A group is given by hand or by whoever decides on fusion; here it is only checked and its borders are found. In: a graph
 //! and some of its nodes; out: the values that come in and go out. Read `lower/mod.rs` next.
 
+use crate::hash::IdSet;
 use lawson_graph::{Code, Def, Error, Graph, NodeId, Op, ValueId};
-use std::collections::HashSet;
 use std::fmt;
 
 /// Nodes of a graph that are computed by one kernel.
@@ -114,9 +114,9 @@ impl Group {
         if nodes.is_empty() || nodes.len() > MAX_NODES {
             return Err(Refused::Size { nodes: nodes.len() });
         }
-        let inside: HashSet<NodeId> = nodes.iter().copied().collect();
+        let inside: IdSet<NodeId> = nodes.iter().copied().collect();
         let outer = graph.node_ids().filter(|n| !inside.contains(n));
-        let mut needed: HashSet<ValueId> = outer.flat_map(|n| graph.node(n).inputs.iter().copied()).collect();
+        let mut needed: IdSet<ValueId> = outer.flat_map(|n| graph.node(n).inputs.iter().copied()).collect();
         needed.extend(graph.outputs().iter().map(|o| o.value));
         let results = nodes.iter().flat_map(|n| graph.node(*n).outputs.iter().copied());
         let outputs = results.filter(|v| needed.contains(v)).collect();
@@ -131,8 +131,8 @@ impl Group {
     /// The values that come from outside, in the order of their first use. Constants inside the group that are not one
     /// number repeated come from outside too.
     pub fn inputs(&self, graph: &Graph) -> Vec<ValueId> {
-        let inside: HashSet<NodeId> = self.nodes.iter().copied().collect();
-        let mut seen = HashSet::new();
+        let inside: IdSet<NodeId> = self.nodes.iter().copied().collect();
+        let mut seen = IdSet::default();
         let mut inputs = Vec::new();
         for v in self.nodes.iter().flat_map(|n| graph.node(*n).inputs.iter().copied()) {
             let from_outside = match graph.value(v).def {

@@ -94,24 +94,31 @@ impl<'k> Scope<'k> {
 
     /// Enters a loop whose bounds are known as simple as they can be here.
     pub fn enter_between(&mut self, f: &For, begin: Index, end: Index) -> Left {
+        let range = match (begin.as_const(), end.as_const()) {
+            (Some(begin), Some(end)) => counted(begin, end, f.step),
+            _ => self.values_between(&begin, &end, f.step),
+        };
+        self.bounds.push(Arc::new(Bounds { axis: f.axis, begin, end, step: f.step }));
+        Left(f.axis, self.ranges[f.axis.0 as usize].replace(range))
+    }
+
+    /// What a loop between bounds that are not both numbers runs over.
+    fn values_between(&self, begin: &Index, end: &Index, step: i64) -> Range {
         // The bounds of a ladder's rungs mention one quotient twice; without it, they may be tighter.
-        let lows = outer_bounds(&begin, Side::Low).into_iter();
+        let lows = outer_bounds(begin, Side::Low).into_iter();
         let lo = lows.filter_map(|b| self.interval(&b).0).max().unwrap_or(i64::MIN / 4);
-        let highs = outer_bounds(&end, Side::High).into_iter();
-        let whole = f.step > 1 && self.divides(&self.simplify(&(end.clone() - begin.clone())), f.step);
-        let last = if whole { f.step } else { 1 };
+        let highs = outer_bounds(end, Side::High).into_iter();
+        let whole = step > 1 && self.divides(&self.simplify(&(end.clone() - begin.clone())), step);
+        let last = if whole { step } else { 1 };
         let mut hi = highs.filter_map(|e| self.interval(&e).1).min().map(|e| e - last);
-        let multiple = if self.divides(&begin, f.step) { f.step } else { 1 };
+        let multiple = if self.divides(begin, step) { step } else { 1 };
         if let (Some(b), Some(h)) = (begin.as_const(), &mut hi) {
             // The last value that is reached.
-            *h = b + (*h - b).div_euclid(f.step) * f.step;
+            *h = b + (*h - b).div_euclid(step) * step;
         } else if let Some(h) = &mut hi {
             *h = h.div_euclid(multiple) * multiple;
         }
-        self.bounds.push(Arc::new(Bounds { axis: f.axis, begin, end, step: f.step }));
-        let left = Left(f.axis, self.ranges[f.axis.0 as usize]);
-        self.ranges[f.axis.0 as usize] = Some(Range { lo, hi, multiple });
-        left
+        Range { lo, hi, multiple }
     }
 
     /// The step of a loop that was entered.
@@ -392,6 +399,13 @@ impl<'k> Scope<'k> {
         }
         self.within(&self.simplify(index), end)
     }
+}
+
+/// What a loop between two numbers runs over.
+fn counted(begin: i64, end: i64, step: i64) -> Range {
+    // The last value that is reached.
+    let last = begin + (end - 1 - begin).div_euclid(step) * step;
+    Range { lo: begin, hi: Some(last), multiple: if begin % step == 0 { step } else { 1 } }
 }
 
 /// A quotient and what it is taken from, of an index: `c·(x/a) - c·m·(x/(a·m))` is `c` times a remainder by `m`. What is left of the index

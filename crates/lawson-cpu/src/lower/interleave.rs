@@ -101,29 +101,28 @@ impl Chain {
 
     /// How many vectors of its own are alive at once, in code that is not rare.
     fn most_alive(&self, classes: &[Class]) -> usize {
-        let mut last: IdMap<V, usize> = IdMap::default();
-        let mut first: IdMap<V, usize> = IdMap::default();
+        // Where each is met first and last.
+        let mut spans: IdMap<V, (usize, usize)> = IdMap::default();
         for (n, item) in self.items.iter().enumerate() {
             visit(item, &mut |v, _| {
                 if classes[v.0 as usize] == Class::Vector && self.writes.contains_key(&v) {
-                    first.entry(v).or_insert(n);
-                    last.insert(v, n);
+                    spans.entry(v).and_modify(|(_, last)| *last = n).or_insert((n, n));
                 }
             });
         }
-        // What rare code needs for itself alone may wait in memory.
-        last.retain(|v, n| !(matches!(self.items[*n], Item::If { .. }) && first[v] == *n));
-        let (mut alive, mut most) = (IdSet::default(), 0);
-        for (n, item) in self.items.iter().enumerate() {
-            visit(item, &mut |v, _| {
-                if last.contains_key(&v) {
-                    alive.insert(v);
-                }
-            });
-            most = most.max(alive.len());
-            alive.retain(|v| last[v] > n);
+        let mut changes = vec![0; self.items.len() + 1];
+        for (first, last) in spans.into_values() {
+            // What rare code needs for itself alone may wait in memory.
+            if first < last || !matches!(self.items[last], Item::If { .. }) {
+                changes[first] += 1;
+                changes[last + 1] -= 1;
+            }
         }
-        most
+        let alive = changes.iter().scan(0i64, |alive, change| {
+            *alive += change;
+            Some(*alive)
+        });
+        alive.max().map_or(0, |most| most as usize)
     }
 }
 

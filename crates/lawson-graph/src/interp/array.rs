@@ -194,7 +194,11 @@ impl<M: Mode> Array<M> {
     pub(super) fn decode(pool: &Arc<Pool>, t: &HostTensor) -> Result<Array<M>> {
         let lease = pool.lease::<M>(t.dtype(), t.sizes())?;
         let data = match t.dtype().class() {
-            Class::Float => Data::Float((0..t.len()).map(|i| M::Float::exact(t.float_at(i))).collect()),
+            Class::Float => {
+                let mut elements = Vec::with_capacity(t.len());
+                t.each_float(|v| elements.push(M::Float::exact(v)));
+                Data::Float(elements)
+            }
             Class::Str => Data::Text(t.text().to_vec()),
             _ => Data::Int((0..t.len()).map(|i| M::Int::exact(t.int_at(i))).collect()),
         };

@@ -2,11 +2,11 @@
 
 use crate::buffer::{BufferId, Role};
 use crate::expr::{Expr, ExprId};
+use crate::hash::IdSet;
 use crate::index::Index;
 use crate::range::Scope;
 use crate::tree::{Kernel, Node};
 use crate::verify::stores_once;
-use std::collections::HashSet;
 
 /// Whether an output of a kernel may lie where an input does, given as arguments by number. It may if elements have the same
 /// width, the kernel stores each element once, and loads the input nowhere but in the stage that stores, at the very place that it
@@ -94,7 +94,7 @@ impl Stages<'_> {
 
     /// Where expressions load the input.
     fn places(&self, scope: &Scope<'_>, values: &[ExprId]) -> Vec<Index> {
-        let (mut seen, mut open, mut found) = (HashSet::new(), values.to_vec(), Vec::new());
+        let (mut seen, mut open, mut found) = (IdSet::default(), values.to_vec(), Vec::new());
         while let Some(id) = open.pop() {
             if seen.insert(id) {
                 match self.kernel.expr(id) {

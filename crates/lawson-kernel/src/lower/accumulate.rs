@@ -7,11 +7,11 @@ use super::walk::{Indices, Purpose, Walk, concerns, join, name_of, spread};
 use crate::build::{accumulate, step};
 use crate::expr::{Condition, Expr, ExprId, Extremum, Scalar};
 use crate::group::Refused;
+use crate::hash::IdSet;
 use crate::index::Index;
 use crate::tree::{AccId, State};
 use lawson_graph::op::{BinaryKind, Contract, Convolve, Monoid, Reduce, WindowReduce};
 use lawson_graph::{DType, Dim, Node, Op, ValueId};
-use std::collections::HashSet;
 
 /// How the state of an accumulator and a term become the next state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl<'g> Walk<'g> {
         given: &[Condition],
     ) -> Result<AccId, Refused> {
         // A condition on other axes says nothing about this index.
-        let mut axes = HashSet::new();
+        let mut axes = IdSet::default();
         index.iter().for_each(|i| {
             i.visit_axes(&mut |a| {
                 axes.insert(a);

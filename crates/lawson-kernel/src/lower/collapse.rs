@@ -7,10 +7,10 @@
 use super::remap::Remap;
 use crate::buffer::{BufferId, Layout};
 use crate::expr::Expr;
+use crate::hash::{IdMap, IdSet};
 use crate::index::{Atom, Index};
 use crate::tree::{AxisId, For, Kernel, Node};
 use lawson_graph::Dim;
-use std::collections::{HashMap, HashSet};
 
 /// Two loops that may become one: the outer axis, the inner axis, the values that each has, and the axis that they become.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub fn collapse(kernel: &mut Kernel) {
 }
 
 /// Pairs to join together, and for each buffer whose dimensions are joined with them, the first of the two.
-fn find(kernel: &Kernel) -> Option<(Vec<Pair>, HashMap<BufferId, usize>)> {
+fn find(kernel: &Kernel) -> Option<(Vec<Pair>, IdMap<BufferId, usize>)> {
     let candidates = candidates(kernel);
     let accesses = accesses(kernel);
     candidates.iter().find_map(|seed| {
@@ -48,8 +48,8 @@ fn grow(
     candidates: &[Pair],
     accesses: &[(BufferId, Vec<Index>)],
     pairs: &mut Vec<Pair>,
-) -> Option<HashMap<BufferId, usize>> {
-    let mut buffers: HashMap<BufferId, usize> = HashMap::new();
+) -> Option<IdMap<BufferId, usize>> {
+    let mut buffers: IdMap<BufferId, usize> = IdMap::default();
     loop {
         let before = (pairs.len(), buffers.len());
         for (buffer, index) in accesses {
@@ -92,7 +92,7 @@ fn grow(
 
 /// Loops that stand one right inside the other, both from 0 in steps of 1, over axes that have no other loop.
 fn candidates(kernel: &Kernel) -> Vec<Pair> {
-    let mut loops: HashMap<AxisId, usize> = HashMap::new();
+    let mut loops: IdMap<AxisId, usize> = IdMap::default();
     let mut found = Vec::new();
     kernel.visit(&mut |node| {
         let Node::For(f) = node else { return };
@@ -106,8 +106,8 @@ fn candidates(kernel: &Kernel) -> Vec<Pair> {
             found.push(Pair { outer: f.axis, inner: g.axis, outer_size, inner_size, joined });
         }
     });
-    let used: HashSet<AxisId> = loops.into_iter().filter(|(_, n)| *n == 1).map(|(a, _)| a).collect();
-    let mut derived = HashSet::new();
+    let used: IdSet<AxisId> = loops.into_iter().filter(|(_, n)| *n == 1).map(|(a, _)| a).collect();
+    let mut derived = IdSet::default();
     let of_axes = kernel.axes.iter().filter_map(|a| a.derived.as_ref());
     of_axes.for_each(|i| {
         i.visit_axes(&mut |a| {
@@ -186,7 +186,7 @@ fn joined(index: &Index, pair: &Pair) -> Option<Index> {
     Some(out)
 }
 
-fn apply(kernel: &mut Kernel, pairs: &[Pair], buffers: &HashMap<BufferId, usize>) {
+fn apply(kernel: &mut Kernel, pairs: &[Pair], buffers: &IdMap<BufferId, usize>) {
     let mut pairs = pairs.to_vec();
     for pair in &mut pairs {
         let name = kernel.axis(pair.inner).name.clone();

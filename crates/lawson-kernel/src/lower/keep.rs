@@ -11,10 +11,10 @@ use crate::buffer::Level;
 use crate::build::store;
 use crate::expr::{Condition, ExprId};
 use crate::group::Refused;
+use crate::hash::IdSet;
 use crate::index::Index;
 use crate::tree::AxisId;
 use lawson_graph::{Dim, Node, Op, ValueId};
-use std::collections::HashSet;
 
 /// The most bytes of scratch that is meant for the first-level cache.
 const L1_BYTES: i64 = 16 << 10;
@@ -78,7 +78,7 @@ impl<'g> Walk<'g> {
     /// Computes the accumulators that a value at an index needs from outside the sum's loop, if it is in one. After that, what they keep
     /// in scratch is known when the value itself is computed.
     pub(super) fn prepare(&mut self, v: ValueId, index: &[Index]) -> Result<(), Refused> {
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         let mut todo = vec![(v, index.to_vec())];
         while let Some((v, index)) = todo.pop() {
             let Some(node) = self.node(v) else { continue };
@@ -107,7 +107,7 @@ impl<'g> Walk<'g> {
         index: &[Index],
         given: &[Condition],
     ) -> Result<Option<Work>, Refused> {
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         let mut todo = vec![(v, index.to_vec())];
         let mut found = None;
         while let Some((v, index)) = todo.pop() {
@@ -159,7 +159,7 @@ impl<'g> Walk<'g> {
         // What holds for the indices that stay fixed holds while scratch is filled.
         let fixed: Vec<&Index> =
             index.iter().zip(&inner).filter(|(_, inner)| !**inner).map(|(i, _)| i).collect();
-        let mut axes = HashSet::new();
+        let mut axes = IdSet::default();
         fixed.iter().for_each(|i| {
             i.visit_axes(&mut |a| {
                 axes.insert(a);

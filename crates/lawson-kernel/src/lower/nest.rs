@@ -6,11 +6,11 @@ use super::{Lowered, Options, Rows};
 use crate::buffer::{BufferId, Role};
 use crate::build::store;
 use crate::group::{Group, Refused};
+use crate::hash::IdSet;
 use crate::index::Index;
 use crate::layout::Orders;
 use crate::tree::{For, Kernel, Kind, Node as Tree};
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, TensorType, ValueId};
-use std::collections::HashSet;
 
 pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     if group.outputs.is_empty() {
@@ -106,9 +106,9 @@ pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Resu
 /// The inputs that both factors of a product read, as the queries and keys of one projection: each factor has a buffer of its own then,
 /// in which it may be laid out as the product wants it.
 fn twins(graph: &Graph, group: &Group, inputs: &[ValueId]) -> Vec<ValueId> {
-    let inside: HashSet<NodeId> = group.nodes.iter().copied().collect();
+    let inside: IdSet<NodeId> = group.nodes.iter().copied().collect();
     let reads = |from: ValueId| {
-        let (mut seen, mut open) = (HashSet::new(), vec![from]);
+        let (mut seen, mut open) = (IdSet::default(), vec![from]);
         while let Some(v) = open.pop() {
             if seen.insert(v)
                 && let Def::Node(n, _) = graph.value(v).def

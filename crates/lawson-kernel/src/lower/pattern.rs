@@ -7,19 +7,19 @@
 //!   greatest element adds `e⁰`, so the reciprocal neither overflows nor loses bits.
 
 use crate::group::Group;
+use crate::hash::{IdMap, IdSet};
 use lawson_graph::op::{BinaryKind, Monoid, Reduce, UnaryKind};
 use lawson_graph::{Def, Graph, Node, NodeId, Op, ValueId};
-use std::collections::{HashMap, HashSet};
 
 /// What is known of the values of a group.
 #[derive(Default)]
 pub(super) struct Patterns {
     /// Divisions by a sum of exponentials that is at least 1.
-    pub(super) unit_divisions: HashSet<ValueId>,
+    pub(super) unit_divisions: IdSet<ValueId>,
     /// Maxima that need not carry NaN.
-    pub(super) lenient_max: HashSet<ValueId>,
+    pub(super) lenient_max: IdSet<ValueId>,
     /// Elementwise values that are dear to compute and needed in more than one visit to a row.
-    pub(super) dear: HashSet<ValueId>,
+    pub(super) dear: IdSet<ValueId>,
 }
 
 /// Where a value goes inside a group.
@@ -69,14 +69,14 @@ fn is_dear(op: &Op) -> bool {
 
 struct Seen<'g> {
     graph: &'g Graph,
-    inside: HashSet<NodeId>,
-    users: HashMap<ValueId, Vec<NodeId>>,
-    outputs: HashSet<ValueId>,
+    inside: IdSet<NodeId>,
+    users: IdMap<ValueId, Vec<NodeId>>,
+    outputs: IdSet<ValueId>,
 }
 
 impl Patterns {
     pub(super) fn find(graph: &Graph, group: &Group) -> Patterns {
-        let mut users: HashMap<ValueId, Vec<NodeId>> = HashMap::new();
+        let mut users: IdMap<ValueId, Vec<NodeId>> = IdMap::default();
         for n in &group.nodes {
             for v in &graph.node(*n).inputs {
                 users.entry(*v).or_default().push(*n);
@@ -117,9 +117,9 @@ impl<'g> Seen<'g> {
         self.users.get(&v).into_iter().flatten().map(|n| self.graph.node(*n))
     }
 
-    fn dear(&self, group: &Group) -> HashSet<ValueId> {
-        let mut goes: HashMap<ValueId, Goes> = HashMap::new();
-        let mut dear = HashSet::new();
+    fn dear(&self, group: &Group) -> IdSet<ValueId> {
+        let mut goes: IdMap<ValueId, Goes> = IdMap::default();
+        let mut dear = IdSet::default();
         for n in group.nodes.iter().rev() {
             let node = self.graph.node(*n);
             let Some(v) = node.outputs.first().copied() else { continue };

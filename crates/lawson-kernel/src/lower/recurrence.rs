@@ -16,11 +16,11 @@ use crate::buffer::BufferId;
 use crate::build::{accumulate, for_each, store};
 use crate::expr::{Expr, ExprId, Load};
 use crate::group::{Group, Refused};
+use crate::hash::IdMap;
 use crate::index::Index;
 use crate::tree::{AccId, AxisId, For, Kernel, Node, State, Store};
 use lawson_graph::op::Scan;
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
-use std::collections::HashMap;
 
 /// What an input of the body is.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ struct Recurrence<'g> {
     body: &'g Graph,
     k: Kernel,
     acc: AccId,
-    given: HashMap<ValueId, Given>,
+    given: IdMap<ValueId, Given>,
     /// The loops over elements, outermost first, and the one over iterations.
     elements: Vec<For>,
     /// Which row an iteration is at.
@@ -79,7 +79,7 @@ pub fn recurrence(graph: &Graph, node: NodeId, needed: &[ValueId]) -> Result<Low
         inputs.push(v);
         Ok(k.input(&name_of(graph, v), ty.dtype, &ty.shape))
     };
-    let mut given = HashMap::new();
+    let mut given = IdMap::default();
     let mut first = Vec::new();
     for (n, (v, inner)) in node.inputs.iter().zip(body.inputs()).enumerate() {
         let is_read = own.inputs.contains(inner) || body.outputs().iter().any(|o| o.value == *inner);

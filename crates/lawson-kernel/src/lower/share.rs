@@ -6,10 +6,11 @@
 use super::remap::Remap;
 use crate::buffer::{Buffer, BufferId, Layout, Role};
 use crate::expr::{Expr, ExprId};
+use crate::hash::{IdMap, IdSet};
 use crate::index::Index;
 use crate::tree::{For, Kernel, Node};
 use lawson_graph::Dim;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// From the first to the last node of a body that mentions a buffer.
 #[derive(Clone, Copy)]
@@ -24,7 +25,7 @@ pub(super) fn share_scratch(kernel: &mut Kernel) {
     if everywhere.len() < 2 {
         return;
     }
-    let mut into: HashMap<BufferId, BufferId> = HashMap::new();
+    let mut into: IdMap<BufferId, BufferId> = IdMap::default();
     let mut grown = kernel.buffers.clone();
     let body = kernel.body.clone();
     bodies(&body, &mut |nodes| {
@@ -50,7 +51,7 @@ pub(super) fn share_scratch(kernel: &mut Kernel) {
     if into.is_empty() {
         return;
     }
-    let mut moved = HashMap::new();
+    let mut moved = IdMap::default();
     kernel.buffers.clear();
     for (i, buffer) in grown.into_iter().enumerate() {
         let id = BufferId(i as u32);
@@ -82,7 +83,7 @@ fn bodies(nodes: &[Node], visit: &mut impl FnMut(&[Node])) {
 fn stretches(
     kernel: &Kernel,
     nodes: &[Node],
-    everywhere: &HashMap<BufferId, usize>,
+    everywhere: &IdMap<BufferId, usize>,
 ) -> Vec<(BufferId, Stretch)> {
     let mut found: BTreeMap<BufferId, (Stretch, usize)> = BTreeMap::new();
     for (i, node) in nodes.iter().enumerate() {
@@ -107,8 +108,8 @@ fn is_scratch(kernel: &Kernel, id: BufferId) -> bool {
 }
 
 /// How many nodes below mention each scratch.
-fn mention_counts(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
-    let mut counts = HashMap::new();
+fn mention_counts(kernel: &Kernel, nodes: &[Node]) -> IdMap<BufferId, usize> {
+    let mut counts = IdMap::default();
     let mut add = |id: BufferId| *counts.entry(id).or_default() += 1;
     leaves(nodes, &mut |node| of_leaf(kernel, node).into_iter().for_each(&mut add));
     counts
@@ -124,9 +125,9 @@ fn leaves(nodes: &[Node], visit: &mut impl FnMut(&Node)) {
 }
 
 /// The scratch that a node itself mentions.
-fn of_leaf(kernel: &Kernel, node: &Node) -> HashSet<BufferId> {
+fn of_leaf(kernel: &Kernel, node: &Node) -> IdSet<BufferId> {
     let mut roots: Vec<ExprId> = Vec::new();
-    let mut found = HashSet::new();
+    let mut found = IdSet::default();
     match node {
         Node::Store(s) => {
             found.insert(s.buffer);

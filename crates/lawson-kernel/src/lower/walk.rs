@@ -10,13 +10,12 @@ use crate::buffer::BufferId;
 use crate::build::loop_of;
 use crate::expr::{Condition, Expr, ExprId, Guard, Load, Scalar};
 use crate::group::Refused;
-use crate::hash::IdMap;
+use crate::hash::{IdMap, IdSet};
 use crate::index::{Atom, Index};
 use crate::range::{Scope, Truth};
 use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node as Tree};
 use lawson_graph::op::{BinaryKind, CompareKind};
 use lawson_graph::{DType, Def, Dim, Graph, HostTensor, Node, NodeId, Op, TensorType, ValueId};
-use std::collections::{HashMap, HashSet};
 
 /// What a loop is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,17 +83,17 @@ impl Source {
 
 pub(super) struct Walk<'g> {
     pub(super) graph: &'g Graph,
-    pub(super) inside: HashSet<NodeId>,
+    pub(super) inside: IdSet<NodeId>,
     pub(super) kernel: Kernel,
     /// A kernel of axes alone, to reason about while the other one grows.
     space: Kernel,
     pub(super) frames: Vec<Frame>,
-    pub(super) buffers: HashMap<ValueId, Source>,
+    pub(super) buffers: IdMap<ValueId, Source>,
     /// Where right factors read what left factors read too.
-    pub(super) twins: HashMap<ValueId, Source>,
+    pub(super) twins: IdMap<ValueId, Source>,
     /// Whether a right factor is computed.
     pub(super) is_right: bool,
-    pub(super) kept: HashMap<ValueId, Vec<Kept>>,
+    pub(super) kept: IdMap<ValueId, Vec<Kept>>,
     /// What is kept in the loop over an axis that is still open.
     pub(super) pending: Vec<(AxisId, ValueId, Kept)>,
     pub(super) results: IdMap<(ValueId, Vec<Index>, Vec<Condition>), AccId>,
@@ -114,10 +113,10 @@ impl<'g> Walk<'g> {
             kernel: Kernel::new(graph.name(), facts.clone()),
             space: Kernel::new(graph.name(), facts.clone()),
             frames: vec![Frame { head: None, nodes: Vec::new() }],
-            buffers: HashMap::new(),
-            twins: HashMap::new(),
+            buffers: IdMap::default(),
+            twins: IdMap::default(),
             is_right: false,
-            kept: HashMap::new(),
+            kept: IdMap::default(),
             pending: Vec::new(),
             results: IdMap::default(),
             patterns,
@@ -511,7 +510,7 @@ impl<'g> Walk<'g> {
 }
 
 /// Whether a condition says something about an index over these axes. One on no axis is about the data that it mentions.
-pub(super) fn concerns(condition: &Condition, axes: &HashSet<AxisId>) -> bool {
+pub(super) fn concerns(condition: &Condition, axes: &IdSet<AxisId>) -> bool {
     let (mut any, mut shared) = (false, false);
     condition.index.visit_axes(&mut |a| {
         any = true;

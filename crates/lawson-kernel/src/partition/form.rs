@@ -5,13 +5,13 @@
 
 use super::join::Groups;
 use crate::group::{Group, Refused};
-use crate::hash::IdMap;
+use crate::hash::{IdHasher, IdMap};
 use crate::layout::Orders;
 use crate::lower::{Lowered, Options, Rows, lower_with};
+use crate::tree::Kernel;
 use lawson_graph::{Graph, HostTensor, Op, Type, ValueId};
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A group without its values.
 struct Form<'g> {
@@ -67,13 +67,13 @@ impl<'g> Form<'g> {
     }
 
     /// A kernel of this form, as that of the group of another.
-    fn transfer(&self, lowered: &Lowered, other: &Form<'_>) -> Option<Lowered> {
+    fn transfer(&self, lowered: &Shared, other: &Form<'_>) -> Option<Shared> {
         let moved = |values: &[ValueId]| -> Option<Vec<ValueId>> {
             let moved = |v: &ValueId| Some(other.values[self.values.iter().position(|own| own == v)?]);
             values.iter().map(moved).collect()
         };
         let (inputs, outputs) = (moved(&lowered.inputs)?, moved(&lowered.outputs)?);
-        Some(Lowered { kernel: lowered.kernel.clone(), inputs, outputs })
+        Some(Shared { kernel: lowered.kernel.clone(), inputs, outputs })
     }
 }
 
@@ -83,9 +83,24 @@ impl PartialEq for Form<'_> {
     }
 }
 
+/// A kernel that groups of one form share, and the values that it is about in one of them.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) kernel: Arc<Kernel>,
+    inputs: Vec<ValueId>,
+    outputs: Vec<ValueId>,
+}
+
+impl Shared {
+    /// The same with a kernel of its own.
+    pub(super) fn own(self) -> Lowered {
+        Lowered { kernel: Arc::unwrap_or_clone(self.kernel), inputs: self.inputs, outputs: self.outputs }
+    }
+}
+
 /// The kernels of groups that were lowered, by their forms: layers of a network repeat.
 #[derive(Default)]
-pub(super) struct Forms<'g>(HashMap<u64, Vec<(Form<'g>, Rows, Lowered)>>);
+pub(super) struct Forms<'g>(IdMap<u64, Vec<(Form<'g>, Rows, Shared)>>);
 
 impl<'g> Forms<'g> {
     /// What lowering makes of a group and its rows, which is asked once for all groups of a form. What it refuses has names in it and is not kept.
@@ -95,14 +110,16 @@ impl<'g> Forms<'g> {
         group: &Group,
         orders: &'g Orders,
         rows: Rows,
-    ) -> Result<Lowered, Refused> {
+    ) -> Result<Shared, Refused> {
         let form = Form::of(graph, group, orders);
         let alike = self.0.entry(form.digest()).or_default();
         let known = alike.iter().find(|(f, r, _)| *r == rows && *f == form);
         if let Some(lowered) = known.and_then(|(f, _, l)| f.transfer(l, &form)) {
             return Ok(lowered);
         }
-        let lowered = lower_with(graph, group, &Options { rows, orders: Some(orders) })?;
+        let Lowered { kernel, inputs, outputs } =
+            lower_with(graph, group, &Options { rows, orders: Some(orders) })?;
+        let lowered = Shared { kernel: Arc::new(kernel), inputs, outputs };
         alike.push((form, rows, lowered.clone()));
         Ok(lowered)
     }
@@ -110,7 +127,7 @@ impl<'g> Forms<'g> {
 
 impl Groups<'_> {
     /// What lowering makes of a group, gone through so.
-    pub(super) fn lowered_of(&self, group: &Group, rows: Rows) -> Result<Lowered, Refused> {
+    pub(super) fn lowered_of(&self, group: &Group, rows: Rows) -> Result<Shared, Refused> {
         self.forms.borrow_mut().lowered(self.graph, group, self.orders, rows)
     }
 }
@@ -118,7 +135,7 @@ impl Groups<'_> {
 impl Form<'_> {
     /// A number that differs for most that are not equal.
     fn digest(&self) -> u64 {
-        let mut h = DefaultHasher::new();
+        let mut h = IdHasher::default();
         for (op, values) in &self.nodes {
             std::mem::discriminant(*op).hash(&mut h);
             values.hash(&mut h);

@@ -5,17 +5,18 @@
 //! grows, so that looking at a candidate does not depend on how many nodes the groups have.
 
 use super::cost::Costs;
-use super::form::Forms;
+use super::form::{Forms, Shared};
 use super::order::{Between, Flow};
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
+use crate::hash::{IdMap, IdSet};
 use crate::layout::Orders;
-use crate::lower::{Blocks, Lowered, Rows, attention, is_product, pieces, recurrence, takes};
+use crate::lower::{Blocks, Rows, attention, is_product, recurrence, takes};
 use crate::machine::Machines;
-use lawson_graph::{Def, Dim, Graph, NodeId, Op, Site, ValueId};
+use lawson_graph::{Def, Graph, NodeId, Op, Site, ValueId};
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::BinaryHeap;
 
 /// Queries and keys that attention treats together: scores, queries and sums of a block stay in the second-level cache, and the
 /// sums are rescaled seldom.
@@ -82,11 +83,11 @@ pub(super) struct Groups<'g> {
     part_of: Option<&'g [NodeId]>,
     heap: BinaryHeap<Candidate>,
     /// Kernels of groups as they are now.
-    lowered: HashMap<usize, Lowered>,
+    lowered: IdMap<usize, Shared>,
     /// What lowering made of groups so far.
     pub(super) forms: RefCell<Forms<'g>>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
-    pub(super) refused: HashMap<(usize, usize), (Refused, f64)>,
+    pub(super) refused: IdMap<(usize, usize), (Refused, f64)>,
 }
 
 impl<'g> Groups<'g> {
@@ -107,9 +108,9 @@ impl<'g> Groups<'g> {
             of: vec![None; graph.nodes().len()],
             part_of,
             heap: BinaryHeap::new(),
-            lowered: HashMap::new(),
+            lowered: IdMap::default(),
             forms: RefCell::default(),
-            refused: HashMap::new(),
+            refused: IdMap::default(),
         };
         for n in graph.node_ids() {
             let constant = matches!(graph.node(n).op, Op::Constant(_));
@@ -367,43 +368,9 @@ impl<'g> Groups<'g> {
         readers.peek().is_some() && readers.all(|n| is_product(&self.graph.node(*n).op))
     }
 
-    /// Whether what a node of a group puts together is an output that is stored part by part.
-    fn stores_pieces(&self, n: NodeId, group: &Members) -> bool {
-        let v = self.graph.node(n).outputs[0];
-        let own = self.of[n.index()];
-        group.outputs.binary_search(&v).is_ok() && own.is_some_and(|g| self.piece(v, &[g]) != v)
-    }
-
-    /// The first part of an output of groups, or itself if it has none.
-    fn piece(&self, v: ValueId, groups: &[usize]) -> ValueId {
-        let is_inside = |n: NodeId| self.of[n.index()].is_some_and(|g| groups.contains(&g));
-        pieces(self.graph, v, &is_inside).first().map_or(v, |p| p.value)
-    }
-
-    /// Refuses outputs that are not computed in the loops of the one with the most axes, as lowering would.
-    fn one_space(&self, outputs: &[ValueId], groups: &[usize]) -> Result<(), Refused> {
-        let dims = |v: ValueId| -> Vec<Dim> {
-            let ty = self.graph.ty(self.piece(v, groups)).as_tensor();
-            let shape = ty.map(|t| self.orders.stored(v, &t.shape));
-            shape.into_iter().flatten().filter(|d| !d.is(1)).collect()
-        };
-        let Some((widest, most)) =
-            outputs.iter().map(|v| (*v, dims(*v))).max_by_key(|(v, d)| (d.len(), Reverse(*v)))
-        else {
-            return Ok(());
-        };
-        for v in outputs {
-            if dims(*v).iter().zip(&most).any(|(a, b)| a != b && !self.graph.facts().equal(a, b)) {
-                let shown = |v: ValueId| format!("`%{}: {}`", self.graph.value_name(v), self.graph.ty(v));
-                return Err(Refused::Spaces { first: shown(widest), other: shown(*v) });
-            }
-        }
-        Ok(())
-    }
-
     /// Asks lowering where indices are data, which must lie in a buffer, and where there are accumulators: they may need scratch that
     /// cannot be, or would be computed again and again in loops that they do not depend on.
-    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Lowered>, (Refused, f64)> {
+    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Shared>, (Refused, f64)> {
         let (x, y) = (&self.members[a], &self.members[b]);
         if [x, y].iter().all(|m| m.products + m.reductions + m.picking == 0) {
             return Ok(None);
@@ -426,7 +393,7 @@ impl<'g> Groups<'g> {
         Ok(Some(lowered))
     }
 
-    fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Lowered, Refused> {
+    fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Shared, Refused> {
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs: outputs.to_vec() };
         self.lowered_of(&group, Rows::Each)
     }
@@ -452,7 +419,7 @@ impl<'g> Groups<'g> {
     pub(super) fn between(&self, a: usize, b: usize) -> Option<Between> {
         let rank = |g: usize| self.members[g].rank;
         let (early, late) = if rank(a) < rank(b) { (a, b) } else { (b, a) };
-        let mut seen = HashSet::from([early, late]);
+        let mut seen: IdSet<usize> = [early, late].into_iter().collect();
         let mut needed: Vec<usize> = Vec::new();
         let mut open: Vec<usize> = self.before(late).filter(|g| *g != early).collect();
         while let Some(g) = open.pop() {
@@ -481,7 +448,7 @@ impl<'g> Groups<'g> {
     }
 
     /// The second group takes the first in.
-    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Lowered>) {
+    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Shared>) {
         let mut joined = self.joined(a, b);
         // What the two need comes before them, what needs them after; all others keep their ranks.
         let Between { needed, needing } = between;
@@ -540,10 +507,10 @@ impl<'g> Groups<'g> {
         nodes.iter().map(alone).collect()
     }
 
-    fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Lowered>) -> Part {
+    fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Shared>) -> Part {
         let refused = nodes.iter().find_map(|n| self.flow.host[n.index()].clone());
         let lowered = match (known, refused, nodes) {
-            (Some(lowered), ..) => Ok(lowered),
+            (Some(lowered), ..) => Ok(lowered.own()),
             (None, Some(refused), _) => Err(refused),
             (None, None, [n]) if self.graph.node(*n).op.is_composite() => {
                 attention(self.graph, *n, ATTENTION)
@@ -552,7 +519,7 @@ impl<'g> Groups<'g> {
             (None, None, [n]) if matches!(self.graph.node(*n).op, Op::Scan(_)) => {
                 recurrence(self.graph, *n, &outputs)
             }
-            _ => self.lower(nodes, &outputs),
+            _ => self.lower(nodes, &outputs).map(Shared::own),
         };
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
         Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into) }

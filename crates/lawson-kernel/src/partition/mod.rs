@@ -8,13 +8,14 @@
 //!
 //! Last, products that follow one another over the same rows are joined where launches cost more than that (`chain.rs`).
 //!
-//! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition.
+//! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition, `space.rs` which outputs share loops.
 
 mod chain;
 mod cost;
 mod form;
 mod join;
 mod order;
+mod space;
 
 use crate::group::{Group, Refused};
 use crate::layout::Orders;

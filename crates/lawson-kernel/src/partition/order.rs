@@ -1,6 +1,7 @@
 //! What a graph asks of its partition: who reads what, which nodes need no group, and that no group waits for itself.
 
 use crate::group::Refused;
+use crate::hash::IdSet;
 use crate::host::{needs, refusals};
 use crate::lower::takes;
 use lawson_graph::op::{Effect, Monoid};
@@ -118,7 +119,7 @@ impl Flow {
     /// Nodes with those that are free to them, in order.
     pub(super) fn with_free(&self, graph: &Graph, members: &[NodeId]) -> Vec<NodeId> {
         let mut nodes: Vec<NodeId> = members.to_vec();
-        let mut inside: std::collections::HashSet<NodeId> = nodes.iter().copied().collect();
+        let mut inside: IdSet<NodeId> = nodes.iter().copied().collect();
         let mut at = 0;
         while at < nodes.len() {
             for v in &graph.node(nodes[at]).inputs {

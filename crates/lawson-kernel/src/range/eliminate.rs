@@ -113,7 +113,7 @@ impl<'k> Scope<'k> {
             Some(at) => {
                 let axis = Atom::Axis(self.bounds[at].axis);
                 if index.terms().iter().all(|(a, _)| *a != axis) {
-                    self.at_most_zero(index, at, tries)
+                    self.is_never_positive_in(index, at) || self.at_most_zero(index, at, tries)
                 } else {
                     let put = self.without_axis(index, at, Side::High).unwrap_or_default();
                     put.iter().any(|i| self.at_most_zero(i, at, tries))
@@ -121,6 +121,21 @@ impl<'k> Scope<'k> {
             }
         };
         proven || self.above_quotient(index).is_some_and(|i| self.at_most_zero(&i, loops, tries))
+    }
+
+    /// Whether an index is never above 0, by intervals, because a loop has iterations: with what the loop is long, less a step of it, the index is no
+    /// smaller. Only where that mentions an axis that the index mentions, as rungs of a ladder do: one that is entered says that a tile is left.
+    fn is_never_positive_in(&self, index: &Index, at: usize) -> bool {
+        let Bounds { begin, end, step, .. } = &*self.bounds[at];
+        let in_common = |(a, _): &(Atom, Dim)| matches!(a, Atom::Axis(a) if end.mentions(*a));
+        if end.as_const().is_some() || !index.terms().iter().any(in_common) {
+            return false;
+        }
+        let last = if self.divides(&(end.clone() - begin.clone()), *step) { *step } else { 1 };
+        outer_bounds(end, Side::High).into_iter().any(|end| {
+            let longer = self.simplify(&(index.clone() + end - begin.clone() - last));
+            self.interval(&longer).1.is_some_and(|hi| hi <= 0)
+        })
     }
 
     /// Whether an index over no axis is never above 0 because the loops entered have iterations: one from `b` to `e`, whose bounds

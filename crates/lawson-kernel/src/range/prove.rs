@@ -3,8 +3,9 @@
 //! Intervals are asked first. What they cannot show, because parameters are involved, is tried by ever dearer means: the prover
 //! of the graph level, for which every axis is a symbol with facts about it; replacing axes by their bounds, from the
 //! innermost loop outwards; every point, where there are few (`points.rs`); and splitting a parameter into the parts that tiles
-//! make of it.
+//! make of it. What is false at a corner of the loops is not tried to be proven.
 
+use super::points::is_free;
 use super::{Scope, Truth};
 use crate::expr::Condition;
 use crate::index::{Atom, Datum, Index};
@@ -32,7 +33,7 @@ impl Scope<'_> {
     /// stronger than [`Scope::within`]. Axes must not be negative, which the verifier sees to.
     pub fn proves_within(&self, written: &Index, end: &Dim, given: &[Condition]) -> bool {
         let index = self.simplify(&self.kernel.resolve(written));
-        if self.within(&index, end) == Truth::Always {
+        if self.within(&index, end) == Truth::Always || given.iter().any(|c| self.says(c, &index, end)) {
             return true;
         }
         let written = self.kernel.resolve(written);
@@ -49,12 +50,29 @@ impl Scope<'_> {
             let (below, above) = (index.scaled(&Dim::from(-1)), index.clone() + 1 - end.clone());
             scope.never_positive(&below) && scope.never_positive(&above)
         };
-        // From what is cheap and often enough to what is not.
-        by_facts(View::Plain, &all_nonnegative)
-            || by_loops()
+        if self.refutes_within(&index, end, given) {
+            return false;
+        }
+        // From what is cheap and often enough to what is not. Without parameters, bounds of loops are numbers in the end.
+        let counted = end.as_const().is_some() && is_free(&index);
+        counted && by_loops()
+            || by_facts(View::Plain, &all_nonnegative)
+            || !counted && by_loops()
             || self.proves_by_points(&index, end, given)
             || by_facts(View::Strided, &all_nonnegative)
             || by_facts(View::Strided, &|facts, values| self.prove_by_parts(facts, values))
+    }
+
+    /// Whether a condition is about this very index, up to a number that is added: most guards are.
+    fn says(&self, condition: &Condition, index: &Index, end: &Dim) -> bool {
+        let apart = index.clone() - self.simplify(&self.kernel.resolve(&condition.index));
+        match (apart.as_const(), condition.end.as_const(), end.as_const()) {
+            (Some(apart), Some(said), Some(end)) => {
+                apart >= 0 && said.checked_add(apart).is_some_and(|e| e <= end)
+            }
+            (Some(0), ..) => condition.end == *end,
+            _ => false,
+        }
     }
 
     /// The same for an index that is one quotient or remainder, up to its sign and what is added: what stands inside says it.

@@ -19,11 +19,11 @@ use super::walk::{
 use crate::buffer::{BufferId, Level};
 use crate::build;
 use crate::expr::{Expr, ExprId, Load};
+use crate::hash::IdMap;
 use crate::index::{Atom, Index};
 use crate::range::Scope;
 use crate::tree::{AccId, Accumulator, AxisId, For, Kernel, Kind, Node, State};
 use lawson_graph::{Dim, Result};
-use std::collections::HashMap;
 
 /// A nest whose sum is blocked.
 struct Nest<'a> {
@@ -345,7 +345,7 @@ fn keep(kernel: &mut Kernel, found: &[Found], level: Level) -> Vec<Kept> {
         kept.rest = AccId(kernel.accs.len() as u32);
         kernel.accs.push(Accumulator { name, state, merge: None });
         let (from, to) = (kept.acc, kept.rest);
-        let mut done = HashMap::new();
+        let mut done = IdMap::default();
         if let Some(mut merge) = acc.merge {
             for e in &mut merge.values {
                 *e = changed(kernel, *e, &|_, e| renamed(e, from, to), &mut done);

@@ -5,12 +5,12 @@
 
 use super::walk::{axis_of_loops, has_loop, refused, replace_loops, shown, values_of, visit_loads};
 use crate::buffer::{BufferId, Role};
+use crate::hash::{IdMap, IdSet};
 use crate::range::Scope;
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
 use crate::verify::conflict;
 use lawson_graph::Result;
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
 
 /// Loops that stand directly within each other, outermost first, without their bodies, and the innermost body.
 struct Chain {
@@ -29,7 +29,7 @@ pub(super) fn reorder(kernel: &mut Kernel, names: &[String]) -> Result<()> {
         axes.push(axis);
     }
     let body = std::mem::take(&mut kernel.body);
-    let reads = if stores_scratch(kernel, &body, &axes) { reads_of(kernel, &body) } else { HashMap::new() };
+    let reads = if stores_scratch(kernel, &body, &axes) { reads_of(kernel, &body) } else { IdMap::default() };
     kernel.body = reorder_in(&mut Scope::new(kernel), body, &axes, &reads).map_err(refused)?;
     Ok(())
 }
@@ -39,7 +39,7 @@ fn reorder_in(
     scope: &mut Scope<'_>,
     nodes: Vec<Node>,
     axes: &[AxisId],
-    reads: &HashMap<BufferId, usize>,
+    reads: &IdMap<BufferId, usize>,
 ) -> std::result::Result<Vec<Node>, String> {
     let kernel = scope.kernel();
     let mut out = Vec::with_capacity(nodes.len());
@@ -87,8 +87,8 @@ fn stores_scratch(kernel: &Kernel, nodes: &[Node], axes: &[AxisId]) -> bool {
 }
 
 /// How many loads of each buffer stand among the nodes.
-fn reads_of(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
-    fn count(kernel: &Kernel, nodes: &[Node], reads: &mut HashMap<BufferId, usize>) {
+fn reads_of(kernel: &Kernel, nodes: &[Node]) -> IdMap<BufferId, usize> {
+    fn count(kernel: &Kernel, nodes: &[Node], reads: &mut IdMap<BufferId, usize>) {
         for node in nodes {
             let mut values = values_of(node).to_vec();
             match node {
@@ -102,7 +102,7 @@ fn reads_of(kernel: &Kernel, nodes: &[Node]) -> HashMap<BufferId, usize> {
             visit_loads(kernel, &values, &mut |load| *reads.entry(load.buffer).or_default() += 1);
         }
     }
-    let mut reads = HashMap::new();
+    let mut reads = IdMap::default();
     count(kernel, nodes, &mut reads);
     reads
 }
@@ -114,7 +114,7 @@ fn independent(
     scope: &mut Scope<'_>,
     f: &For,
     axes: &[AxisId],
-    reads: &HashMap<BufferId, usize>,
+    reads: &IdMap<BufferId, usize>,
 ) -> std::result::Result<(), String> {
     let kernel = scope.kernel();
     let inside = OnceCell::new();
@@ -230,7 +230,7 @@ fn permute(kernel: &Kernel, chain: &mut Chain, axes: &[AxisId]) -> std::result::
         }
     }
     // A loop's bounds are computed where it stands, so nothing they mention may be inside it.
-    let mut inside: HashSet<AxisId> = HashSet::new();
+    let mut inside: IdSet<AxisId> = IdSet::default();
     for head in heads.iter().rev() {
         inside.insert(head.axis);
         for bound in [&head.begin, &head.end] {

@@ -3,12 +3,12 @@
 //! Also what several directives share: fresh names, errors that list the loops, and bodies with changed expressions.
 
 use crate::expr::{Expr, ExprId};
+use crate::hash::IdMap;
 use crate::index::Index;
 use crate::range::Scope;
 use crate::tree::{AxisId, For, Kernel, Node};
 use crate::{BufferId, Condition, Guard, Load};
 use lawson_graph::{Code, Error, Result};
-use std::collections::HashMap;
 
 /// The axis of that name, which loops must run over.
 pub(super) fn axis_of_loops(kernel: &Kernel, name: &str) -> Result<AxisId> {
@@ -204,7 +204,7 @@ pub(super) fn change_exprs(
     body: &mut [Node],
     change: &impl Fn(&Kernel, &Expr) -> Option<Expr>,
 ) {
-    let mut done = HashMap::new();
+    let mut done = IdMap::default();
     change_nodes(kernel, body, change, &mut done);
 }
 
@@ -212,7 +212,7 @@ fn change_nodes(
     kernel: &mut Kernel,
     body: &mut [Node],
     change: &impl Fn(&Kernel, &Expr) -> Option<Expr>,
-    done: &mut HashMap<ExprId, ExprId>,
+    done: &mut IdMap<ExprId, ExprId>,
 ) {
     for node in body {
         match node {
@@ -233,7 +233,7 @@ pub(super) fn changed(
     kernel: &mut Kernel,
     id: ExprId,
     change: &impl Fn(&Kernel, &Expr) -> Option<Expr>,
-    done: &mut HashMap<ExprId, ExprId>,
+    done: &mut IdMap<ExprId, ExprId>,
 ) -> ExprId {
     if let Some(known) = done.get(&id) {
         return *known;

@@ -2,11 +2,11 @@
 
 use super::error;
 use crate::expr::{Expr, ExprId, Load};
+use crate::hash::IdSet;
 use crate::index::{Atom, Index};
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
 use crate::{BufferId, Condition};
 use lawson_graph::{Code, DType, Dim, Result};
-use std::collections::HashSet;
 
 /// Checks that everything mentioned exists.
 pub(super) fn references(kernel: &Kernel) -> Result<()> {
@@ -58,7 +58,7 @@ impl References<'_> {
     }
 
     fn names<'a>(&self, of: &str, names: impl Iterator<Item = &'a String>) -> Result<()> {
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         for name in names {
             if !seen.insert(name) {
                 return self.fail(&format!("its {of}"), format!("two of its {of} are called `{name}`"));

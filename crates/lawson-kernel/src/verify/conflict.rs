@@ -15,11 +15,11 @@
 use crate::BufferId;
 use crate::buffer::Role;
 use crate::expr::{Expr, ExprId};
+use crate::hash::IdMap;
 use crate::index::{Atom, Index};
 use crate::range::{Scope, Side};
 use crate::tree::{AxisId, For, Kernel, Node};
 use lawson_graph::Dim;
-use std::collections::HashMap;
 
 /// An access of a buffer inside the loop.
 struct Access {
@@ -62,7 +62,7 @@ pub(crate) fn conflict(
     f: &For,
     private: &dyn Fn(BufferId) -> bool,
 ) -> Option<BufferId> {
-    if is_single(scope, f) {
+    if !has_store(&f.body) || is_single(scope, f) {
         return None;
     }
     // Most are told apart by lines; where indices end takes longer to find out.
@@ -88,7 +88,7 @@ fn accesses(scope: &mut Scope<'_>, f: &For, private: &dyn Fn(BufferId) -> bool, 
     gather.nodes(scope, &f.body);
     scope.leave(left);
     let mut all = gather.accesses;
-    let mut written_first = HashMap::new();
+    let mut written_first = IdMap::default();
     all.iter().for_each(|a| {
         written_first.entry(a.buffer).or_insert(a.writes);
     });
@@ -106,8 +106,10 @@ fn once(scope: &mut Scope<'_>, nodes: &[Node], buffer: BufferId) -> bool {
     // What stands one after another stores to different elements.
     let depth = scope.depth();
     let mut before: Vec<Access> = Vec::new();
+    // What stands alone is compared with nothing.
+    let seek = if nodes.len() > 1 { Seek::Ends } else { Seek::Lines };
     for node in nodes {
-        let mut gather = Gather::new(AxisId(u32::MAX), depth, Seek::Ends);
+        let mut gather = Gather::new(AxisId(u32::MAX), depth, seek);
         gather.nodes(scope, std::slice::from_ref(node));
         let mine: Vec<Access> =
             gather.accesses.into_iter().filter(|a| a.writes && a.buffer == buffer).collect();
@@ -137,6 +139,35 @@ fn once(scope: &mut Scope<'_>, nodes: &[Node], buffer: BufferId) -> bool {
         }
     }
     true
+}
+
+fn has_store(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::For(f) => has_store(&f.body),
+        Node::Accumulate { body, .. } => has_store(body),
+        Node::Store(_) => true,
+        Node::Step { .. } | Node::Prefetch { .. } => false,
+    })
+}
+
+/// Whether nodes access a buffer that is not an input.
+fn meets_others(kernel: &Kernel, nodes: &[Node]) -> bool {
+    let reads = |values: &[ExprId]| {
+        let mut found = false;
+        kernel.visit_below(values, &mut |_, expr| {
+            found |= matches!(expr, Expr::Load(l) if kernel.buffer(l.buffer).role != Role::Input);
+        });
+        found
+    };
+    nodes.iter().any(|node| match node {
+        Node::For(f) => meets_others(kernel, &f.body),
+        Node::Accumulate { acc, body } => {
+            kernel.acc(*acc).state.iter().any(|s| reads(&[s.init])) || meets_others(kernel, body)
+        }
+        Node::Step { values, .. } => reads(values),
+        Node::Store(_) => true,
+        Node::Prefetch { .. } => false,
+    })
 }
 
 /// Whether a loop is known to have at most one iteration.
@@ -192,6 +223,8 @@ impl Gather {
         let kernel = scope.kernel();
         for node in nodes {
             match node {
+                // Inputs are nobody's to write: most loops over what is summed read nothing else.
+                Node::For(f) if !meets_others(kernel, &f.body) => {}
                 Node::For(f) => {
                     self.inside.push(f.axis);
                     let left = scope.enter(f);

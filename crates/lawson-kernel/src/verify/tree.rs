@@ -8,12 +8,12 @@ use super::error;
 use crate::BufferId;
 use crate::buffer::Role;
 use crate::expr::{Condition, Expr, ExprId};
+use crate::hash::IdSet;
 use crate::index::{Datum, Index};
 use crate::range::Scope;
 use crate::schedule::possible;
 use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node};
 use lawson_graph::{Code, DType, Error, Result};
-use std::collections::HashSet;
 
 /// Checks the tree, and the merges of accumulators, which stand outside of it.
 pub(super) fn check(kernel: &Kernel) -> Result<()> {
@@ -24,7 +24,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<()> {
         loops: Vec::new(),
         open: Vec::new(),
         finished: Vec::new(),
-        written: HashSet::new(),
+        written: IdSet::default(),
         proven: Vec::new(),
     };
     for (i, acc) in kernel.accs.iter().enumerate() {
@@ -65,7 +65,7 @@ struct Place<'k> {
     /// Those whose results are known.
     finished: Vec<AccId>,
     /// The scratch that has been stored to.
-    written: HashSet<BufferId>,
+    written: IdSet<BufferId>,
     /// Loads known to be inside their buffers here.
     proven: Vec<ExprId>,
 }
@@ -287,7 +287,7 @@ impl<'k> Place<'k> {
     /// Checks what expressions mention and read.
     fn values(&mut self, values: &[ExprId], position: Position) -> Result<()> {
         let kernel = self.kernel;
-        let mut seen = HashSet::new();
+        let mut seen = IdSet::default();
         let mut open = values.to_vec();
         while let Some(id) = open.pop() {
             if !seen.insert(id) {

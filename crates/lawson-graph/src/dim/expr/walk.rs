@@ -71,6 +71,9 @@ impl Dim {
 
     /// The value under an assignment of the symbols; `None` if a symbol is missing or the value does not fit.
     pub fn eval(&self, value_of: &impl Fn(&Symbol) -> Option<i64>) -> Option<i64> {
+        if let Some(c) = self.as_const() {
+            return Some(c);
+        }
         if self.is_overflow() {
             return None;
         }
