@@ -50,6 +50,12 @@ pub(super) fn max_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     Ok(vec![y.into(), places.into()])
 }
 
+/// The greatest elements of a tensor in the windows that the node describes.
+pub(super) fn greatest(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<ValueId> {
+    let (window, Windows { stride, dilation, low, high }, ceil) = read_for(cx, x)?;
+    cx.b.composite(MaxPool { window, stride, dilation, low, high, ceil }, &[x])
+}
+
 /// Where in the whole operand the greatest element of each window is, the first of equals.
 fn places(
     cx: &mut NodeCx<'_, '_>,
