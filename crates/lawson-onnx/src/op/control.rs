@@ -103,6 +103,12 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return inlined(cx, taken, Vec::new());
     }
     let condition = cx.value(0)?;
+    let (dtype, shape) = cx.tensor_type(0)?;
+    if dtype != DType::Bool || shape.elements().as_const().is_some_and(|n| n != 1) {
+        return Err(cx
+            .wrong(format!("the condition of `If` is {dtype}{shape}"))
+            .help("it is one bool: compare numbers, and reduce several bools to one"));
+    }
     let condition = cx.b.reshape(condition, Shape::scalar())?;
     let captures = captures(cx, &[then, otherwise]);
     let build = |label: &str, graph: &GraphProto| -> Result<Arc<Graph>> {

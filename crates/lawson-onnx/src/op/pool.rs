@@ -35,7 +35,11 @@ fn read_for(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<(Vec<i64>, Windows, b
     }
     let dims: Vec<Dim> = window.iter().map(|w| Dim::from(*w)).collect();
     let windows = Windows::read(cx, &shape[2..], &dims)?;
-    Ok((window, windows, cx.flag("ceil_mode", false)?))
+    let ceil = cx.flag("ceil_mode", false)?;
+    if !ceil {
+        windows.fit(cx, &shape[2..], &dims)?;
+    }
+    Ok((window, windows, ceil))
 }
 
 pub(super) fn max_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

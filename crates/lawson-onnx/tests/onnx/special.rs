@@ -194,3 +194,26 @@ fn tensors_of_another_shape_than_the_declared_one_change_no_declaration() {
         "{error}"
     );
 }
+
+/// No tensor stands for results of different rank; where inputs are given, they decide on the branch.
+#[test]
+fn a_branch_is_decided_where_results_differ_in_rank() {
+    let made = |c: i64| {
+        let then = graph(vec![], &[], vec![node("Neg", "x", "t")], "t");
+        let otherwise = graph(vec![], &[], vec![node("ReduceSum", "x", "e").int("keepdims", 0)], "e");
+        let nodes = vec![
+            node("Greater", "c zero", "more"),
+            node("If", "more", "y").graph("then_branch", then).graph("else_branch", otherwise),
+        ];
+        let inputs = vec![input("x", DType::F32, &["n"]), input("c", DType::I64, &[])];
+        let (x, c) = (host(&[3], &[1f32, 2.0, 3.0]), HostTensor::scalar(c));
+        let zero = [("zero", HostTensor::scalar(0i64))];
+        let given = [x.into(), c.into()];
+        let [x, c] = given.clone();
+        let made = import_for(18, graph(inputs, &zero, nodes, "y"), &[("x", x), ("c", c)]);
+        assert_eq!(made.known, ["c"]);
+        tensor_of(&values(&made.graph, &given)[0]).to_vec::<f32>().unwrap()
+    };
+    assert_eq!(made(1), [-1.0, -2.0, -3.0]);
+    assert_eq!(made(0), [6.0]);
+}
