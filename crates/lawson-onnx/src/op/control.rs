@@ -124,7 +124,12 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         Ok(results) => Ok(results.into_iter().map(Item::Value).collect()),
         // One type cannot stand for results of different sizes.
         Err(why) if why.code() == Code::SubGraph => merge::both(cx, condition, [then, otherwise], &why),
-        Err(why) => Err(why),
+        Err(why) => {
+            // What a branch asks for may be known, if it is known that the branch is taken.
+            let item = cx.item(0)?;
+            cx.unknown(0, &item, "condition");
+            Err(why)
+        }
     }
 }
 

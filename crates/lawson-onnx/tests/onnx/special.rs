@@ -217,3 +217,32 @@ fn a_branch_is_decided_where_results_differ_in_rank() {
     assert_eq!(made(1), [-1.0, -2.0, -3.0]);
     assert_eq!(made(0), [6.0]);
 }
+
+/// What is inside a branch is known only where it is known that the branch is taken.
+#[test]
+fn branches_inside_branches_are_decided_too() {
+    let then = graph(vec![], &[], vec![node("Neg", "x", "t")], "t");
+    let otherwise = graph(vec![], &[], vec![node("ReduceSum", "x", "e").int("keepdims", 0)], "e");
+    let inner = graph(
+        vec![],
+        &[],
+        vec![
+            node("Greater", "x0 one", "more"),
+            node("If", "more", "i").graph("then_branch", then).graph("else_branch", otherwise),
+            node("ReduceMax", "i", "m").int("keepdims", 0),
+        ],
+        "m",
+    );
+    let outer = graph(vec![], &[], vec![node("Identity", "x0", "o")], "o");
+    let nodes = vec![
+        node("ReduceSum", "x", "x0").int("keepdims", 0),
+        node("Greater", "x0 zero", "any"),
+        node("If", "any", "y").graph("then_branch", inner).graph("else_branch", outer),
+    ];
+    let constants = [("zero", HostTensor::scalar(0f32)), ("one", HostTensor::scalar(1f32))];
+    let x: Value = host(&[3], &[1f32, 2.0, 3.0]).into();
+    let inputs = vec![input("x", DType::F32, &["n"])];
+    let made = import_for(18, graph(inputs, &constants, nodes, "y"), &[("x", x.clone())]);
+    assert_eq!(made.known, ["x"]);
+    assert_eq!(tensor_of(&values(&made.graph, &[x])[0]).to_vec::<f32>().unwrap(), [-1.0]);
+}
