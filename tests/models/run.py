@@ -326,6 +326,7 @@ def main():
     import latest  # noqa: F401
     import mixed  # noqa: F401
     import newer  # noqa: F401
+    import others  # noqa: F401
     import plain  # noqa: F401
     import science  # noqa: F401
     import unusual  # noqa: F401

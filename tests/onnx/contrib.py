@@ -361,8 +361,27 @@ def vectors():
     case("one_hot_encoder_texts", "OneHotEncoder", [("x", texts)], cats_strings=["blue", "red", "yellow"], zeros=1, **ml)
 
 
+def channels_last():
+    """Quantised pictures whose channels are last, as ONNX Runtime's optimiser writes them."""
+    scale = lambda name, value: (name, np.array(value, np.float32))
+    zero = lambda name, value: (name, np.array(value, np.uint8))
+    ends = [scale("ys", 0.0437), zero("yz", 128)]
+    picture = [("a", u8(2, 6, 5, 4)), scale("as", 0.05), zero("az", 120)]
+    fixed = ("as", "az", "ys", "yz")
+    case("qlinear_average_pool_last", "QLinearAveragePool", [*picture, *ends], constants=fixed, kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1], channels_last=1)
+    case("qlinear_global_average_pool_last", "QLinearGlobalAveragePool", [*picture, *ends], constants=fixed, channels_last=1)
+    case("nhwc_max_pool", "NhwcMaxPool", [("x", u8(2, 6, 5, 4))], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+    # Small weights: ONNX Runtime saturates sums of large ones on some processors.
+    i8 = lambda *shape: RNG.integers(-60, 61, shape).astype(np.int8)
+    for name, groups, last in (("qlinear_conv_last", 1, 1), ("qlinear_conv_last_groups", 4, 1), ("qlinear_conv_second", 2, 0)):
+        weights = [("w", i8(8, 4 // groups, 3, 3)), ("ws", np.linspace(0.005, 0.02, 8).astype(np.float32)), ("wz", np.zeros(8, np.int8))]
+        given = picture if last else [("a", u8(2, 4, 6, 5)), *picture[1:]]
+        bias = ("c", RNG.integers(-2000, 2000, 8).astype(np.int32))
+        case(name, "QLinearConv", [*given, *weights, scale("ys", 0.3), zero("yz", 120), bias], constants=(*fixed, "w", "ws", "wz", "c"), group=groups, channels_last=last, pads=[1, 1, 1, 1], strides=[2, 1], kernel_shape=[3, 3])
+
+
 if __name__ == "__main__":
     shutil.rmtree(TARGET, ignore_errors=True)
-    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles, lengths, few_bits, vectors):
+    for group in (products, norms, attention, quantised, classic, embedded_integers, ensembles, lengths, few_bits, vectors, channels_last):
         group()
     print(f"{sum(1 for _ in TARGET.iterdir())} cases by ONNX Runtime {ort.__version__} in {TARGET}")

@@ -51,9 +51,9 @@ pub(crate) fn with(
     let mut computed = Vec::new();
     for item in &items {
         if let Item::Value(v) = item {
-            let elements = b.shape(*v).ok()?.as_const()?.iter().try_fold(1usize, |n, s| n.checked_mul(*s))?;
-            if elements > MAX_KNOWN {
-                return None;
+            // A size that is data is known after the run.
+            if let Some(sizes) = b.shape(*v).ok()?.as_const() {
+                sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).filter(|n| *n <= MAX_KNOWN)?;
             }
             b.output(&computed.len().to_string(), *v).ok()?;
             computed.push(*v);
@@ -66,7 +66,10 @@ pub(crate) fn with(
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         results.push(match item {
-            Item::Value(_) => Item::Constant(values.next()?.as_tensor()?.clone()),
+            Item::Value(_) => {
+                let tensor = values.next()?.as_tensor().filter(|t| t.len() <= MAX_KNOWN)?.clone();
+                Item::Constant(tensor)
+            }
             Item::Constant(_) | Item::Dims(_) => item,
             // Lists would hold values of a graph that is gone.
             _ => return None,

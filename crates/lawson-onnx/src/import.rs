@@ -4,7 +4,7 @@
 //! constants, `dims.rs` for dimensions); any other goes to the function that `op/table.rs` names for its operator. Calls of the
 //! model's own functions are inlined.
 
-use crate::decode::{Opsets, canonical_domain, spelled};
+use crate::decode::{Opsets, canonical_domain};
 use crate::external::External;
 use crate::item::Item;
 use crate::map::FileBytes;
@@ -19,7 +19,7 @@ use crate::special::Special;
 use crate::survey::{self, node_name};
 use crate::tensor::{host_tensor, sparse_tensor};
 use crate::types::Names;
-use crate::{ImportOptions, dims, fold, function, open, same, types};
+use crate::{ImportOptions, dims, fold, function, open, remedy, same, types};
 use lawson_graph::{Builder, Code, Error, Graph, HostTensor, Place, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -116,6 +116,16 @@ pub(crate) fn import(
     special: &Special<'_>,
     file: Option<&Arc<FileBytes>>,
 ) -> Result<Graph> {
+    imported(proto, opsets, options, special, file).map_err(remedy::of_model)
+}
+
+fn imported(
+    proto: &ModelProto,
+    opsets: &Opsets,
+    options: &ImportOptions,
+    special: &Special<'_>,
+    file: Option<&Arc<FileBytes>>,
+) -> Result<Graph> {
     let Some(graph) = &proto.graph else { return Err(Error::new(Code::OnnxModel, "the model has no graph")) };
     let functions = Functions::new(&proto.functions)?;
     survey::check(graph, opsets, &functions)?;
@@ -156,7 +166,11 @@ pub(crate) fn import(
         if ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
             shared.deciding.insert(name.to_string());
         }
-        let value = b.input(name, ty).map_err(|e| e.at(input_field(graph, info)))?;
+        let value = b.input(name, ty).map_err(|e| {
+            e.at(input_field(graph, info)).help(
+                "every input has a name of its own and a size that fits into memory; mend its declaration",
+            )
+        })?;
         scope.define(name, special.input(&mut b, name, value)?)?;
     }
     let model = Model { opsets, functions: &functions, shared: &shared };
@@ -285,20 +299,6 @@ pub(crate) fn node(
     Ok(())
 }
 
-/// An error of a node, with what to do about such errors where none of its own is said.
-fn with_remedy(error: Error, domain: &str, name: &str, version: i64) -> Error {
-    match error.code() {
-        Code::OnnxModel => error.help(format!(
-            "mend the node after the definition of `{name}` in version {version} of {}, or export the model anew",
-            spelled(domain)
-        )),
-        Code::OnnxUnsupported => error.help(format!(
-            "other forms of `{name}` are imported: fix open sizes (`--dim NAME=SIZE`), export the model at another opset, or replace the node"
-        )),
-        _ => error,
-    }
-}
-
 fn results(
     model: &Model<'_>,
     b: &mut Builder<'static>,
@@ -331,7 +331,7 @@ fn results(
     // What was looked at so far was not looked at by the operator.
     let mut cx = NodeCx::new(b, scope, model, node, version, depth);
     let items = build(&mut cx).and_then(|items| cx.finish().map(|()| items));
-    let items = items.map_err(|e| with_remedy(e, domain, name, version))?;
+    let items = items.map_err(|e| remedy::of_node(e, &cx, domain))?;
     let items: Vec<Item> = match folded {
         // What follows from elements that are known is known too, and computed all the same when the model runs.
         Some(folded) => items.into_iter().zip(folded).map(|(built, known)| built.known_as(known)).collect(),

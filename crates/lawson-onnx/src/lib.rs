@@ -34,6 +34,7 @@ mod op;
 mod open;
 mod order;
 pub mod proto;
+mod remedy;
 mod same;
 mod scope;
 mod special;

@@ -70,7 +70,10 @@ impl<'v> Special<'v> {
     /// Takes more from the values than before; `false` if there is nothing more.
     fn widen(&mut self) -> bool {
         let before = self.known.len();
-        self.known.append(&mut self.needs.take());
+        // Bodies ask for what they are given, by names of their own.
+        let needs = self.needs.take();
+        self.known
+            .extend(needs.into_iter().filter(|n| self.given.is_some_and(|given| given.contains_key(n))));
         if self.known.len() > before {
             return true;
         }

@@ -14,6 +14,10 @@ use std::fmt::Write;
 /// How many nodes are named for each operator.
 const SHOWN: usize = 3;
 
+/// Operators on blocks of channels, which ONNX Runtime writes at its highest level of optimisation. How large a block is depends on the
+/// processor that wrote the file, and is not in it.
+const BLOCKED: &str = "com.microsoft.nchwc";
+
 /// An operator that is not known: domain, name, version of the domain that the model imports.
 type Unknown<'m> = (&'m str, &'m str, Option<i64>);
 
@@ -36,6 +40,7 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         let spelled = spelled(domain);
         let version = version.map_or("no version imported".to_string(), |v| format!("version {v}"));
         let hint = match since(domain, name) {
+            None if *domain == BLOCKED => String::new(),
             Some(first) => format!(", which has it from version {first} on"),
             None => match (elsewhere(domain, name), near_operator(domain, name)) {
                 (Some(other), _) => format!(", but of {other} there is one"),
@@ -51,8 +56,13 @@ pub(crate) fn check(graph: &GraphProto, opsets: &Opsets, functions: &Functions<'
         let what = if name.is_empty() { "an empty `op_type`".to_string() } else { format!("`{name}`") };
         let _ = write!(message, "\n  {what} of {spelled} ({version}){hint}: node {}{more}", named.join(", "));
     }
-    Err(Error::new(Code::OnnxUnsupported, message)
-        .help("simplify the model, export it at another opset, or ask for the operators"))
+    let is_blocked = unknown.keys().any(|(domain, ..)| *domain == BLOCKED);
+    Err(Error::new(Code::OnnxUnsupported, message).help(if is_blocked {
+        "ONNX Runtime has saved this model for one kind of processor, and the file does not say how its weights lie: \
+         take the model from before, or save it with `graph_optimization_level = ORT_ENABLE_EXTENDED`"
+    } else {
+        "simplify the model, export it at another opset, or ask for the operators"
+    }))
 }
 
 /// An operator of the domain that may be meant. A name of few letters is near to too many.

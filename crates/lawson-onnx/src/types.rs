@@ -126,7 +126,9 @@ impl Names {
         let name = info.name.as_deref().unwrap_or_default();
         let field = || Place::Field(format!("type of the input `{name}`"));
         let Some(ty) = info.r#type.as_ref().and_then(|t| t.value.as_ref()) else {
-            return Err(Error::new(Code::OnnxModel, format!("the input `{name}` has no type")).at(field()));
+            return Err(Error::new(Code::OnnxModel, format!("the input `{name}` has no type"))
+                .at(field())
+                .help("declare its element type and its shape, whose sizes may be open"));
         };
         self.type_of(b, name, ty, special.value(name), special.sizes(name)).map_err(|e| e.at(field()))
     }

@@ -134,7 +134,7 @@ fn what_a_shape_needs_is_taken_from_the_data_and_said() {
 /// What ONNX Runtime computes for operators of its own and for classic machine learning (`tests/onnx/contrib.py`).
 #[test]
 fn operators_of_onnx_runtime_give_what_it_gives() {
-    all_pass("tests/onnx/contrib", 98);
+    all_pass("tests/onnx/contrib", 104);
 }
 
 /// Small networks as both exporters of PyTorch write them, with what PyTorch computes (`tests/models/small.py`).

@@ -15,6 +15,11 @@ pub(super) fn split_heads(cx: &mut NodeCx<'_, '_>, x: ValueId, heads: Option<i64
     let shape = cx.b.shape(x)?;
     match (&shape[..], heads) {
         ([_, _, _, _], _) => Ok(x),
+        ([_, _, width], Some(heads)) if heads >= 1 && width.as_const().is_some_and(|w| w % heads != 0) => {
+            Err(cx
+                .wrong(format!("`{}` of {shape} with {heads} heads", cx.op()))
+                .help(format!("the last dimension, {width}, must be a multiple of the heads")))
+        }
         ([batch, length, width], Some(heads)) if heads >= 1 => {
             let size = cx.b.facts().simplify(&width.floor_div(&Dim::from(heads)));
             let split = [batch.clone(), length.clone(), Dim::from(heads), size];

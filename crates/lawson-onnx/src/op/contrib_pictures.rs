@@ -1,12 +1,12 @@
 //! Operators of `com.microsoft` that optimisers write into networks of pictures: channels last, norms of groups, gates.
 
-use super::{conv, one};
+use super::{conv, one, pool};
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::{Builder, DType, Gelu, GeluForm, GroupNorm, Result, Shape, ValueId};
 
 /// Channels from the last axis to the second.
-fn channels_second(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+pub(super) fn channels_second(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
     let rank = b.tensor_type(x)?.rank();
     let perm: Vec<usize> =
         (0..rank.min(1)).chain(rank.checked_sub(1).filter(|r| *r > 0)).chain(1..rank.max(1) - 1).collect();
@@ -14,7 +14,7 @@ fn channels_second(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
 }
 
 /// Channels from the second axis to the last.
-fn channels_last(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+pub(super) fn channels_last(b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
     let rank = b.tensor_type(x)?.rank();
     let perm: Vec<usize> = (0..rank.min(1)).chain(2..rank).chain((rank > 1).then_some(1)).collect();
     b.transpose(x, &perm)
@@ -98,5 +98,13 @@ pub(super) fn nhwc_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         let bias = cx.b.broadcast_in(bias, shape, &[1])?;
         y = cx.b.add(y, bias)?;
     }
+    one(channels_last(cx.b, y)?)
+}
+
+/// The greatest elements of windows, channels last.
+pub(super) fn nhwc_max_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = cx.value(0)?;
+    let x = channels_second(cx.b, x)?;
+    let y = pool::greatest(cx, x)?;
     one(channels_last(cx.b, y)?)
 }

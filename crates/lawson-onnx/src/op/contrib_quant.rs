@@ -1,5 +1,6 @@
 //! Quantised operators of `com.microsoft`: operands are made floats, the float operator is applied, and the result is rounded back.
 
+use super::contrib_pictures::{channels_last, channels_second};
 use super::{integer, one, pool};
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -44,6 +45,23 @@ fn rounded(cx: &mut NodeCx<'_, '_>, y: ValueId, scale: usize, like: usize) -> Re
     one(cx.b.composite(Quantise { to, axis: None, block: None }, &operands)?)
 }
 
+/// The same with the zero point added before rounding. Averages of few integers are often halfway between two, and then that decides.
+fn moved_then_rounded(cx: &mut NodeCx<'_, '_>, y: ValueId, scale: usize, like: usize) -> Result<Vec<Item>> {
+    let (scale, zero) = (cx.value(scale)?, cx.optional(scale + 1)?);
+    let scale = cx.b.reshape(scale, Shape::scalar())?;
+    let (dtype, mut y) = (cx.b.dtype(y)?, cx.b.div(y, scale)?);
+    let mut to = cx.tensor_type(like)?.0;
+    if let Some(zero) = zero {
+        to = cx.b.dtype(zero)?;
+        let zero = cx.b.reshape(zero, Shape::scalar())?;
+        let zero = cx.b.cast(zero, dtype)?;
+        y = cx.b.add(y, zero)?;
+    }
+    let y = cx.b.round(y)?;
+    // The cast saturates.
+    one(cx.b.cast(y, to)?)
+}
+
 pub(super) fn add(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (a, b) = (float(cx, 0)?, float(cx, 3)?);
     let y = cx.b.add(a, b)?;
@@ -77,22 +95,25 @@ pub(super) fn softmax(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     rounded(cx, y, 3, 0)
 }
 
+/// What `pool` makes of operand 0 as a float. Channels that are last in it are second for `pool`.
+fn channels_second_in(
+    cx: &mut NodeCx<'_, '_>,
+    pool: impl Fn(&mut NodeCx<'_, '_>, ValueId) -> Result<ValueId>,
+) -> Result<ValueId> {
+    let (x, last) = (float(cx, 0)?, cx.flag("channels_last", false)?);
+    let x = if last { channels_second(cx.b, x)? } else { x };
+    let y = pool(cx, x)?;
+    if last { channels_last(cx.b, y) } else { Ok(y) }
+}
+
 pub(super) fn global_average_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    if cx.flag("channels_last", false)? {
-        return Err(cx.unsupported("`QLinearGlobalAveragePool` with the channels last"));
-    }
-    let x = float(cx, 0)?;
-    let y = cx.b.composite(GlobalAvgPool {}, &[x])?;
+    let y = channels_second_in(cx, |cx, x| cx.b.composite(GlobalAvgPool {}, &[x]))?;
     rounded(cx, y, 3, 0)
 }
 
 pub(super) fn average_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    if cx.flag("channels_last", false)? {
-        return Err(cx.unsupported("`QLinearAveragePool` with the channels last"));
-    }
-    let x = float(cx, 0)?;
-    let y = pool::averages(cx, x)?;
-    rounded(cx, y, 3, 0)
+    let y = channels_second_in(cx, pool::averages)?;
+    moved_then_rounded(cx, y, 3, 0)
 }
 
 /// One of two, as operand 0 says.

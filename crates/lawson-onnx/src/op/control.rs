@@ -103,6 +103,12 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return inlined(cx, taken, Vec::new());
     }
     let condition = cx.value(0)?;
+    let (dtype, shape) = cx.tensor_type(0)?;
+    if dtype != DType::Bool || shape.elements().as_const().is_some_and(|n| n != 1) {
+        return Err(cx
+            .wrong(format!("the condition of `If` is {dtype}{shape}"))
+            .help("it is one bool: compare numbers, and reduce several bools to one"));
+    }
     let condition = cx.b.reshape(condition, Shape::scalar())?;
     let captures = captures(cx, &[then, otherwise]);
     let build = |label: &str, graph: &GraphProto| -> Result<Arc<Graph>> {
@@ -118,7 +124,12 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         Ok(results) => Ok(results.into_iter().map(Item::Value).collect()),
         // One type cannot stand for results of different sizes.
         Err(why) if why.code() == Code::SubGraph => merge::both(cx, condition, [then, otherwise], &why),
-        Err(why) => Err(why),
+        Err(why) => {
+            // What a branch asks for may be known, if it is known that the branch is taken.
+            let item = cx.item(0)?;
+            cx.unknown(0, &item, "condition");
+            Err(why)
+        }
     }
 }
 

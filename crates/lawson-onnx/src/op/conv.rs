@@ -50,6 +50,7 @@ pub(super) fn convolved(cx: &mut NodeCx<'_, '_>, x: ValueId, w: ValueId) -> Resu
         return Err(odd_ranks(cx, &xs, &ws));
     }
     let windows = Windows::read(cx, &xs[2..], &ws[2..])?;
+    windows.fit(cx, &xs[2..], &ws[2..])?;
     let groups = cx.int("group")?.unwrap_or(1);
     let convolve = Convolve {
         stride: windows.stride,

@@ -121,7 +121,9 @@ pub(super) fn gather_nd(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return Err(cx.wrong(format!("`GatherND` with indices {places} and {batch} batch axes")));
     };
     let Some(end) = batch.checked_add(entries).filter(|end| *end <= shape.rank()) else {
-        return Err(cx.wrong(format!("`GatherND` from {shape} with index vectors of {entries} entries")));
+        return Err(cx
+            .wrong(format!("`GatherND` from {shape} with index vectors of {entries} entries"))
+            .help("an index vector, which the last axis of the indices holds, has at most one entry for every axis behind the batch"));
     };
     let at = indices(cx, 1, &shape[batch..end])?;
     let x = never_empty(cx, x, &(batch..end).collect::<Vec<_>>())?;

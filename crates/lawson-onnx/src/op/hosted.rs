@@ -36,8 +36,11 @@ fn texts(cx: &mut NodeCx<'_, '_>, all: &[&str]) -> Result<ValueId> {
 pub(super) fn non_max_suppression(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (boxes, scores) = (cx.value(0)?, cx.value(1)?);
     let shape = cx.b.shape(scores)?;
-    if shape.rank() != 3 || cx.b.tensor_type(boxes)?.rank() != 3 {
-        return Err(cx.wrong(format!("`NonMaxSuppression` with scores {shape}")));
+    let own = cx.b.shape(boxes)?;
+    if shape.rank() != 3 || own.rank() != 3 {
+        return Err(cx
+            .wrong(format!("`NonMaxSuppression` of boxes {own} with scores {shape}"))
+            .help("boxes are [batch, boxes, 4], scores [batch, classes, boxes]"));
     }
     let most = match cx.optional(2)? {
         Some(v) => v,

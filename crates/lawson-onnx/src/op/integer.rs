@@ -1,8 +1,8 @@
 //! Products of quantised tensors: integers without their zero points, multiplied and summed in i32; where a scale says so, rounded
 //! back to integers.
 
-use super::conv;
-use super::one;
+use super::contrib_pictures::{channels_last, channels_second};
+use super::{conv, one};
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::{CompareKind, Monoid};
@@ -108,8 +108,26 @@ fn product_scale(cx: &mut NodeCx<'_, '_>, sums: ValueId) -> Result<ValueId> {
 }
 
 pub(super) fn qlinear_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let x = centred(cx, 0, 2, 1)?;
+    quantised_conv(cx, x)
+}
+
+/// The same of a picture whose channels may be last; those of the weights are not.
+pub(super) fn qlinear_conv_microsoft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
+    let last = cx.flag("channels_last", false)?;
+    let x = centred(cx, 0, 2, 1)?;
+    let x = if last { channels_second(cx.b, x)? } else { x };
+    let mut items = quantised_conv(cx, x)?;
+    if last && let Some(item) = items.first_mut() {
+        let y = item.build(cx.b)?;
+        *item = channels_last(cx.b, y)?.into();
+    }
+    Ok(items)
+}
+
+fn quantised_conv(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<Vec<Item>> {
     let from = cx.tensor_type(0)?.0;
-    let (x, w) = (centred(cx, 0, 2, 1)?, centred(cx, 3, 5, 0)?);
+    let w = centred(cx, 3, 5, 0)?;
     let mut sums = conv::convolved(cx, x, w)?;
     if let Some(bias) = cx.optional(8)? {
         let shape = cx.b.shape(sums)?;

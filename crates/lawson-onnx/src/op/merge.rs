@@ -20,10 +20,29 @@ pub(super) fn both(
 ) -> Result<Vec<Item>> {
     let (then, otherwise) = (inlined(cx, then, Vec::new())?, inlined(cx, otherwise, Vec::new())?);
     if then.len() != otherwise.len() {
-        return Err(why.clone());
+        let (a, b) = (then.len(), otherwise.len());
+        return Err(cx
+            .wrong(format!("the branches of `If` give {a} and {b} results"))
+            .help("both give as many: name the missing ones as outputs of the other branch"));
     }
     let pairs = then.into_iter().zip(otherwise).enumerate();
     pairs.map(|(i, (a, b))| chosen(cx, condition, i, [a, b], why).map(Item::Value)).collect()
+}
+
+/// That no tensor stands for the results of both branches. What decides between them is asked for: where it is known, one branch is all
+/// that is imported.
+fn differ(cx: &NodeCx<'_, '_>, name: &str, types: &[(DType, Shape); 2]) -> Result<Error> {
+    let condition = cx.item(0)?;
+    cx.unknown(0, &condition, "condition");
+    let [(dtype, a), (other, b)] = types;
+    Ok(cx
+        .unsupported(format!(
+            "`{name}` is {dtype}{a} in one branch of `If` and {other}{b} in the other, and the condition is computed when the model runs"
+        ))
+        .help(
+            "let both branches give the same element type and number of dimensions (`Cast`, `Squeeze`, `Unsqueeze`), \
+             or import the model for given inputs, which decide on the branch",
+        ))
 }
 
 /// One of two tensors of the same dtype and as many dimensions.
@@ -36,10 +55,13 @@ fn chosen(
 ) -> Result<ValueId> {
     let types = [items[0].tensor_type(cx.b)?, items[1].tensor_type(cx.b)?];
     let [(dtype, a), (other, b)] = &types;
-    if dtype != other || a.rank() != b.rank() || *dtype == DType::Str {
+    let name = cx.node.output.get(result).map_or("branch", String::as_str);
+    if dtype != other || a.rank() != b.rank() {
+        return Err(differ(cx, name, &types)?);
+    }
+    if *dtype == DType::Str {
         return Err(why.clone());
     }
-    let name = cx.node.output.get(result).map_or("branch", String::as_str);
     let (mut common, mut sizes) = (Vec::with_capacity(a.rank()), Vec::with_capacity(a.rank()));
     for (axis, (a, b)) in a.iter().zip(b.iter()).enumerate() {
         if cx.b.facts().equal(a, b) {

@@ -45,7 +45,10 @@ fn build(
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
-        return Err(cx.wrong(format!("{} paddings for {} axes", pads.len(), axes.len())));
+        let (came, axes) = (pads.len(), axes.len());
+        return Err(cx
+            .wrong(format!("`Pad` has {came} paddings for {axes} axes"))
+            .help(format!("it takes {}: those before every axis, then those behind", 2 * axes)));
     }
     let (mut low, mut high) = (vec![Dim::ZERO; rank], vec![Dim::ZERO; rank]);
     for (i, axis) in axes.iter().enumerate() {

@@ -35,7 +35,11 @@ fn read_for(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<(Vec<i64>, Windows, b
     }
     let dims: Vec<Dim> = window.iter().map(|w| Dim::from(*w)).collect();
     let windows = Windows::read(cx, &shape[2..], &dims)?;
-    Ok((window, windows, cx.flag("ceil_mode", false)?))
+    let ceil = cx.flag("ceil_mode", false)?;
+    if !ceil {
+        windows.fit(cx, &shape[2..], &dims)?;
+    }
+    Ok((window, windows, ceil))
 }
 
 pub(super) fn max_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -48,6 +52,12 @@ pub(super) fn max_pool(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     let places = places(cx, x, y, &window, &windows, column_major)?;
     Ok(vec![y.into(), places.into()])
+}
+
+/// The greatest elements of a tensor in the windows that the node describes.
+pub(super) fn greatest(cx: &mut NodeCx<'_, '_>, x: ValueId) -> Result<ValueId> {
+    let (window, Windows { stride, dilation, low, high }, ceil) = read_for(cx, x)?;
+    cx.b.composite(MaxPool { window, stride, dilation, low, high, ceil }, &[x])
 }
 
 /// Where in the whole operand the greatest element of each window is, the first of equals.

@@ -78,6 +78,9 @@ impl Function {
             other => Err(lawson_graph::Error::new(
                 lawson_graph::Code::OnnxUnsupported,
                 format!("a recurrent network with the function `{other}`"),
+            )
+            .help(
+                "it can be Sigmoid, Tanh, Relu, Softplus, Softsign, Elu, LeakyRelu, HardSigmoid, Affine, ScaledTanh",
             )),
         }
     }

@@ -200,7 +200,9 @@ pub(super) fn grid_sample(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (xs, gs) = (cx.b.shape(x)?, cx.b.shape(grid)?);
     let spatial = xs.rank().saturating_sub(2);
     if spatial == 0 || gs.rank() != xs.rank() || !gs.last().is_some_and(|d| d.is(spatial as i64)) {
-        return Err(cx.wrong(format!("`GridSample` of {xs} at {gs}")));
+        return Err(cx.wrong(format!("`GridSample` of {xs} at {gs}")).help(
+            "both have as many dimensions, and the last one of the grid has a number for every spatial axis",
+        ));
     }
     let mut lists = Vec::with_capacity(spatial);
     for axis in 0..spatial {

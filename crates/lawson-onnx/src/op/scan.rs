@@ -35,10 +35,15 @@ fn numbers(cx: &NodeCx<'_, '_>, name: &'static str, count: usize) -> Result<Vec<
 }
 
 fn scanned_count(cx: &NodeCx<'_, '_>, operands: usize) -> Result<usize> {
-    let count = cx.int("num_scan_inputs")?.and_then(|n| usize::try_from(n).ok());
-    count
-        .filter(|n| *n >= 1 && *n <= operands)
-        .ok_or_else(|| cx.wrong("`Scan` does not say how many of its operands are scanned"))
+    let Some(said) = cx.int("num_scan_inputs")? else {
+        return Err(cx
+            .wrong("`Scan` does not say how many of its operands are scanned")
+            .help("say it as `num_scan_inputs`"));
+    };
+    usize::try_from(said).ok().filter(|n| *n >= 1 && *n <= operands).ok_or_else(|| {
+        cx.wrong(format!("`num_scan_inputs` of `Scan` is {said}, and it has {operands} operands"))
+            .help("it can be 1 to the number of operands")
+    })
 }
 
 pub(super) fn scan(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {

@@ -179,7 +179,15 @@ fn blocks(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, [Dim; 4], Dim)> {
 
 pub(super) fn depth_to_space(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (x, [n, c, h, w], s) = blocks(cx)?;
-    let depth = cx.b.facts().simplify(&c.floor_div(&(s.clone() * s.clone())));
+    let area = s.clone() * s.clone();
+    if let (Some(channels), Some(block)) = (c.as_const(), area.as_const())
+        && channels % block != 0
+    {
+        return Err(cx
+            .wrong(format!("`DepthToSpace` of {channels} channels in blocks of {s} by {s}"))
+            .help(format!("the channels must be a multiple of {block}")));
+    }
+    let depth = cx.b.facts().simplify(&c.floor_div(&area));
     let (parts, perm) = match cx.text("mode")? {
         None | Some("DCR") => {
             ([n.clone(), s.clone(), s.clone(), depth.clone(), h.clone(), w.clone()], [0, 3, 4, 1, 5, 2])

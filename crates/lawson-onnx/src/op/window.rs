@@ -65,6 +65,23 @@ impl Windows {
         };
         Ok(Windows { stride, dilation, low, high })
     }
+
+    /// Refuses a window that is larger than what it slides over, where both are known.
+    pub(super) fn fit(&self, cx: &NodeCx<'_, '_>, input: &[Dim], window: &[Dim]) -> Result<()> {
+        for (i, (size, window)) in input.iter().zip(window).enumerate() {
+            let extent = (window.clone() - 1) * self.dilation[i] + 1;
+            let padded = size.clone() + self.low[i].clone() + self.high[i].clone();
+            if let (Some(1..), Some(has), Some(needs)) =
+                (size.as_const(), padded.as_const(), extent.as_const())
+                && has < needs
+            {
+                return Err(cx
+                    .wrong(format!("a window of `{}` spans {needs} elements of spatial axis {i}, which has {has} with its padding", cx.op()))
+                    .help("give the model larger inputs, or the node more padding or a smaller window"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The two sides of the padding with which there are `ceil(input / stride)` windows, the smaller first.

@@ -291,3 +291,18 @@ fn the_parts_of_a_split_say_how_long_the_axis_is() {
         (vec![1], vec![2])
     );
 }
+
+/// A size that is data of constants is known.
+#[test]
+fn what_is_found_in_constants_has_a_known_size() {
+    let inputs = vec![input("x", DType::F32, &["4", "N"])];
+    let constants = [("mask", host(&[4], &[true, false, true, true]))];
+    let nodes = vec![
+        node("NonZero", "mask", "found"),
+        node("Squeeze", "found", "at"),
+        node("Gather", "x at", "y").int("axis", 0),
+    ];
+    let g = import_graph(graph(inputs, &constants, nodes, "y")).unwrap();
+    assert_eq!(g.ty(g.outputs()[0].value).to_string(), "f32[3, N]");
+    assert!(!ops(&g).contains(&"symbol"), "{:?}", ops(&g));
+}

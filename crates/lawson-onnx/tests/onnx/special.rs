@@ -194,3 +194,55 @@ fn tensors_of_another_shape_than_the_declared_one_change_no_declaration() {
         "{error}"
     );
 }
+
+/// No tensor stands for results of different rank; where inputs are given, they decide on the branch.
+#[test]
+fn a_branch_is_decided_where_results_differ_in_rank() {
+    let made = |c: i64| {
+        let then = graph(vec![], &[], vec![node("Neg", "x", "t")], "t");
+        let otherwise = graph(vec![], &[], vec![node("ReduceSum", "x", "e").int("keepdims", 0)], "e");
+        let nodes = vec![
+            node("Greater", "c zero", "more"),
+            node("If", "more", "y").graph("then_branch", then).graph("else_branch", otherwise),
+        ];
+        let inputs = vec![input("x", DType::F32, &["n"]), input("c", DType::I64, &[])];
+        let (x, c) = (host(&[3], &[1f32, 2.0, 3.0]), HostTensor::scalar(c));
+        let zero = [("zero", HostTensor::scalar(0i64))];
+        let given = [x.into(), c.into()];
+        let [x, c] = given.clone();
+        let made = import_for(18, graph(inputs, &zero, nodes, "y"), &[("x", x), ("c", c)]);
+        assert_eq!(made.known, ["c"]);
+        tensor_of(&values(&made.graph, &given)[0]).to_vec::<f32>().unwrap()
+    };
+    assert_eq!(made(1), [-1.0, -2.0, -3.0]);
+    assert_eq!(made(0), [6.0]);
+}
+
+/// What is inside a branch is known only where it is known that the branch is taken.
+#[test]
+fn branches_inside_branches_are_decided_too() {
+    let then = graph(vec![], &[], vec![node("Neg", "x", "t")], "t");
+    let otherwise = graph(vec![], &[], vec![node("ReduceSum", "x", "e").int("keepdims", 0)], "e");
+    let inner = graph(
+        vec![],
+        &[],
+        vec![
+            node("Greater", "x0 one", "more"),
+            node("If", "more", "i").graph("then_branch", then).graph("else_branch", otherwise),
+            node("ReduceMax", "i", "m").int("keepdims", 0),
+        ],
+        "m",
+    );
+    let outer = graph(vec![], &[], vec![node("Identity", "x0", "o")], "o");
+    let nodes = vec![
+        node("ReduceSum", "x", "x0").int("keepdims", 0),
+        node("Greater", "x0 zero", "any"),
+        node("If", "any", "y").graph("then_branch", inner).graph("else_branch", outer),
+    ];
+    let constants = [("zero", HostTensor::scalar(0f32)), ("one", HostTensor::scalar(1f32))];
+    let x: Value = host(&[3], &[1f32, 2.0, 3.0]).into();
+    let inputs = vec![input("x", DType::F32, &["n"])];
+    let made = import_for(18, graph(inputs, &constants, nodes, "y"), &[("x", x.clone())]);
+    assert_eq!(made.known, ["x"]);
+    assert_eq!(tensor_of(&values(&made.graph, &[x])[0]).to_vec::<f32>().unwrap(), [-1.0]);
+}

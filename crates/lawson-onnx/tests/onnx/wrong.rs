@@ -282,3 +282,139 @@ fn operators_of_another_domain_are_said() {
     let other = of_graph(|g| g.node[0].domain = Some("ai.onnx.ml".into()));
     says(&other, &["`Neg` of ai.onnx.ml", "but of ai.onnx there is one"]);
 }
+
+/// What is said of `node` with these operands beside `x`, f32[N, 4].
+fn of_node(constants: &[(&str, HostTensor)], node: NodeProto) -> Error {
+    import_graph(graph(vec![input("x", DType::F32, &["N", "4"])], constants, vec![node], "y")).unwrap_err()
+}
+
+#[test]
+fn operands_that_do_not_fit_are_named_as_the_model_names_them() {
+    let w = || [("w", host(&[5, 2], &[0f32; 10]))];
+    let shapes = of_node(&w(), node("MatMul", "x w", "y"));
+    says(&shapes, &["is 5", "is 4", "`MatMul` is given `x`: f32[N, 4] and `w`: f32[5, 2]; mend"]);
+    // Fixing an open size helps only where one is part of the matter.
+    assert!(!shapes.to_string().contains("--dim"), "{shapes}");
+    let open = of_node(&[("s", host(&[2], &[3i64, 5]))], node("Reshape", "x s", "y"));
+    says(&open, &["[3, 5] has 15", "`--dim NAME=SIZE`"]);
+    let dtypes = of_node(&[("w", host(&[4], &[0i64; 4]))], node("Add", "x w", "y"));
+    says(&dtypes, &["f32", "i64", "`w`: i64[4]", "insert a `Cast`"]);
+    let ranks = of_node(&[("w", host(&[2], &[0f32; 2]))], node("Concat", "x w", "y").int("axis", 0));
+    says(&ranks, &["expected 2 dimensions, found 1", "`w`: f32[2]"]);
+    // Long lists are cut, and what is given twice is said once.
+    let c = host(&[2, 3], &[0f32; 6]);
+    let many: Vec<(String, HostTensor)> = (0..9).map(|i| (format!("c{i}"), c.clone())).collect();
+    let mut constants: Vec<(&str, HostTensor)> = many.iter().map(|(n, t)| (n.as_str(), t.clone())).collect();
+    constants[8].1 = host(&[2, 4], &[0f32; 8]);
+    let names: Vec<&str> = constants.iter().map(|c| c.0).collect();
+    let parts = of_node(&constants, node("Concat", &names.join(" "), "y").int("axis", 0));
+    says(&parts, &["`c3`: f32[2, 3] and 5 more"]);
+    says(&of_node(&[], node("Where", "x x x", "y")), &["`Where` is given `x`: f32[N, 4]; insert a `Cast`"]);
+    let many = of_node(&[("s", host(&[1], &[1i64 << 62]))], node("ConstantOfShape", "s", "y"));
+    says(&many, &["too large", "no memory holds such a tensor"]);
+}
+
+#[test]
+fn help_is_about_models_and_not_about_the_text_form() {
+    let constants =
+        [("i", host(&[3], &[0i64; 3])), ("d", host(&[], &[-3i64])), ("v", host(&[2], &[0f32, 1.0]))];
+    let depth = of_node(&constants, node("OneHot", "i d v", "y"));
+    says(&depth, &["-3", "mend the attributes or constants"]);
+    assert!(!depth.to_string().contains("where"), "{depth}");
+}
+
+#[test]
+fn what_has_no_remedy_of_its_own_gets_one() {
+    says(&of_graph(|g| g.input[0].r#type = None), &["the input `x` has no type", "declare its element type"]);
+    says(&of_graph(|g| g.input.push(g.input[0].clone())), &["graph.input[1]", "a name of its own"]);
+    let nowhere = of_graph(|g| {
+        g.initializer.push(TensorProto {
+            name: Some("c".into()),
+            dims: vec![1],
+            data_type: Some(0),
+            ..TensorProto::default()
+        });
+    });
+    says(&nowhere, &["the element type is not said", "export the model anew"]);
+}
+
+#[test]
+fn branches_that_no_tensor_stands_for_are_said() {
+    let both = |then: NodeProto, otherwise: NodeProto| {
+        of_graph(|g| {
+            g.input.push(input("c", DType::Bool, &[]));
+            let (then, otherwise) =
+                (graph(vec![], &[], vec![then], "t"), graph(vec![], &[], vec![otherwise], "e"));
+            g.node.push(node("If", "c", "z").graph("then_branch", then).graph("else_branch", otherwise));
+        })
+    };
+    let ranks = both(node("Neg", "x", "t"), node("ReduceSum", "x", "e").int("keepdims", 0));
+    says(&ranks, &["`z` is f32[N, 4] in one branch of `If` and f32[] in the other", "(`If`)", "`Unsqueeze`"]);
+    let dtypes = both(node("Neg", "x", "t"), node("Cast", "x", "e").int("to", 7));
+    says(&dtypes, &["f32[N, 4]", "i64[N, 4]", "`Cast`"]);
+    let counts = of_graph(|g| {
+        g.input.push(input("c", DType::Bool, &[]));
+        let (then, otherwise) = (
+            graph(vec![], &[], vec![node("Neg", "x", "t")], "t t"),
+            graph(vec![], &[], vec![node("Neg", "x", "e")], "e"),
+        );
+        g.node.push(node("If", "c", "z").graph("then_branch", then).graph("else_branch", otherwise));
+    });
+    says(&counts, &["give 2 and 1 results"]);
+}
+
+#[test]
+fn windows_heads_and_blocks_that_do_not_fit_are_said() {
+    let picture = || vec![input("x", DType::F32, &["N", "3", "8", "8"])];
+    let of = |constants: &[(&str, HostTensor)], n: NodeProto| {
+        import_graph(graph(picture(), constants, vec![n], "y"))
+    };
+    let kernel = [("w", host(&[2, 3, 9, 1], &[0f32; 54]))];
+    says(
+        &of(&kernel, node("Conv", "x w", "y")).unwrap_err(),
+        &["spans 9 elements of spatial axis 0, which has 8"],
+    );
+    assert!(of(&kernel, node("Conv", "x w", "y").ints("pads", &[1, 0, 0, 0])).is_ok());
+    let pool = |ceil| {
+        of(
+            &[],
+            node("MaxPool", "x", "y")
+                .ints("kernel_shape", &[9, 9])
+                .ints("strides", &[2, 2])
+                .int("ceil_mode", ceil),
+        )
+    };
+    says(&pool(0).unwrap_err(), &["a window of `MaxPool` spans 9", "smaller window"]);
+    // The last window may reach beyond the end.
+    assert!(pool(1).is_ok());
+    let blocks = of(&[], node("DepthToSpace", "x", "y").int("blocksize", 2)).unwrap_err();
+    says(&blocks, &["3 channels in blocks of 2 by 2", "a multiple of 4"]);
+    let pads = of(&[("p", host(&[2], &[1i64, 1]))], node("Pad", "x p", "y")).unwrap_err();
+    says(&pads, &["2 paddings for 4 axes", "it takes 8"]);
+    let heads = import(&model(
+        23,
+        graph(
+            vec![input("q", DType::F32, &["1", "4", "8"])],
+            &[],
+            vec![node("Attention", "q q q", "y").int("q_num_heads", 3).int("kv_num_heads", 3)],
+            "y",
+        ),
+    ));
+    says(&heads.unwrap_err(), &["[1, 4, 8] with 3 heads", "a multiple of the heads"]);
+    let condition = of_graph(|g| {
+        let body = || graph(vec![], &[], vec![node("Abs", "x", "b")], "b");
+        g.node.push(node("If", "x", "z").graph("then_branch", body()).graph("else_branch", body()));
+    });
+    says(&condition, &["the condition of `If` is f32[N, 4]", "one bool"]);
+}
+
+#[test]
+fn models_that_were_saved_for_one_processor_are_said() {
+    let blocked = said(|m| {
+        m.opset_import
+            .push(OperatorSetIdProto { domain: Some("com.microsoft.nchwc".into()), version: Some(1) });
+        m.graph.as_mut().unwrap().node[0] =
+            NodeProto { domain: Some("com.microsoft.nchwc".into()), ..node("Conv", "x x", "y") };
+    });
+    says(&blocked, &["`Conv` of com.microsoft.nchwc (version 1): node `y`", "ORT_ENABLE_EXTENDED"]);
+}

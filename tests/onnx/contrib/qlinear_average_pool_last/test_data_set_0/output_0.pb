@@ -1,0 +1,1 @@
+ByJx¸—¦y—iyˆ‡^_y—c)n±b6¹r£‘¤”t¦Åœ…·¢˜Š’gŽys r¿i«•¢œ’µbµ|Æl‡~ÌŽuhzÍzhc}aYyM—?¼§š-³­‘k›œ•j{rgW©Œ[y­™reo}fk\}Š–gXYœ˜W?ƒX)\

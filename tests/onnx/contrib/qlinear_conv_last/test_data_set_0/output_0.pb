@@ -1,0 +1,1 @@
+ByJğsŒiYu—v€‚Œf£g‡ufp„€lM…oxwzjŒXf[m{{~kivTqq‡pjm§k”z„QJŸºtp†r³s”«adŠƒƒN{ƒS{yu©Sqad~xet‘}S‘q€b˜pkšKqwr}2q@uƒd}c‡¤lr…l|7 –rkv€uƒ¦tsnˆ…t=kot„mŠ}š`vc›~<o•p„azŒ`tf|w’œ^‚I’…k€nš*±||T¦p¦niš~ˆhqXpupƒ’‚yjfz•^P[‡t“J­†]—^jw•T‚Ã§‚…‚rÁwªW‡hc¥{kN³

@@ -1,0 +1,1 @@
+ByJðy{w|`oeƒu{ƒsŒŽŠvt€uzyˆ…spxwusy‘xyw{ubŠ‰z€yZf…so~x‘‘‡†Um|yuqin4{v„xee{qrx~v‚x„kt}soWl‹…uyokadlxw~n zŽsy~px}ˆJqvtrob| wstp^kx…ztq’pX‡}~w~c¤sq|o‚Ogysvq|onemru}mbra]…yƒ‘‹€›€|Š…cvdxw€”KhˆaxpuŠŸyhosq‡ysŒxv^Šadi|€~\_¯~}un‰†€>N~xx|¥¬
