@@ -49,9 +49,7 @@ fn f32_neg(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u); 
 fn i32_shl(a: i32, b: i32) -> i32 {
   return select(0, a << (bitcast<u32>(b) & 31u), bitcast<u32>(b) < 32u);
 }
-fn i32_shr(a: i32, b: i32) -> i32 {
-  return select(0, a >> (bitcast<u32>(b) & 31u), bitcast<u32>(b) < 32u);
-}
+fn u32_shr(a: u32, b: u32) -> u32 { return select(0u, a >> (b & 31u), b < 32u); }
 @group(0) @binding(1) var<storage, read> b0_x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> b1_y: array<f32>;
 fn m_exp(v0: f32) -> f32 {
@@ -82,21 +80,22 @@ fn m_exp(v0: f32) -> f32 {
   let v25: f32 = f32_fma(v23, v15, v24);
   let v26: f32 = f32_fma(v25, v15, v16);
   let v27: f32 = f32_fma(v26, v15, v16);
-  let v28: i32 = i32(1065353216);
-  let v29: i32 = i32(1);
-  let v30: i32 = i32_shr(v11, v29);
-  let v31: i32 = v11 - v30;
-  let v32: i32 = i32(23);
-  let v33: i32 = i32_shl(v30, v32);
-  let v34: i32 = i32(23);
-  let v35: i32 = i32_shl(v31, v34);
-  let v36: i32 = v33 + v28;
-  let v37: i32 = v35 + v28;
-  let v38: f32 = bitcast<f32>(v36);
-  let v39: f32 = bitcast<f32>(v37);
-  let v40: f32 = f32_product(v27, v38);
-  let v41: f32 = f32_product(v40, v39);
-  return v41;
+  let v28: i32 = i32(254);
+  let v29: i32 = v11 + v28;
+  let v30: u32 = bitcast<u32>(v29);
+  let v31: u32 = 1u;
+  let v32: u32 = u32_shr(v30, v31);
+  let v33: i32 = bitcast<i32>(v32);
+  let v34: i32 = v29 - v33;
+  let v35: i32 = i32(23);
+  let v36: i32 = i32_shl(v33, v35);
+  let v37: i32 = i32(23);
+  let v38: i32 = i32_shl(v34, v37);
+  let v39: f32 = bitcast<f32>(v36);
+  let v40: f32 = bitcast<f32>(v38);
+  let v41: f32 = f32_product(v27, v39);
+  let v42: f32 = f32_product(v41, v40);
+  return v42;
 }
 @compute @workgroup_size(64)
 fn launch_0(
