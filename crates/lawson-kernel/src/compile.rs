@@ -2,9 +2,10 @@
 //!
 //! In: a graph after its passes and the machine model. Out: a [`Plan`] for all sizes that the graph's facts allow. What no
 //! kernel computes is left to the interpreter, with the reason, so that no valid graph is refused. Kernels that are the same but for
-//! names are scheduled once. `control.rs` plans loops and branches. Read `plan.rs` next.
+//! names are scheduled once. `control.rs` plans loops and branches, `stage.rs` what has sizes that are found in a run. Read `plan.rs` next.
 
 mod control;
+mod stage;
 
 use crate::buffer::{BufferId, Layout};
 use crate::build::{for_each, store};
@@ -165,6 +166,7 @@ fn block(
         common,
         orders,
         defined: defined(graph),
+        found: HashSet::new(),
         uses: graph.use_counts(),
         steps: Vec::new(),
         given: inputs.iter().copied().collect(),
@@ -199,6 +201,8 @@ struct Planner<'g, 'c, 'm> {
     orders: &'g Orders,
     /// The symbols that nodes of the graph define.
     defined: HashMap<Symbol, NodeId>,
+    /// Those of them that steps so far define.
+    found: HashSet<Symbol>,
     /// How often each value is used.
     uses: Vec<u32>,
     steps: Vec<Step>,
@@ -238,7 +242,10 @@ impl Planner<'_, '_, '_> {
     }
 
     fn part(&mut self, part: Part) -> Result<()> {
-        let Part { group, operators, lowered } = part;
+        let Part { group, operators, lowered, is_stage } = part;
+        if is_stage {
+            return self.stage(&group);
+        }
         let why = match lowered {
             Ok(lowered) => match self.launch(lowered, operators, self.runner(&group)) {
                 Ok(()) => return Ok(()),
@@ -328,7 +335,7 @@ impl Planner<'_, '_, '_> {
 
     /// Leaves a group to the interpreter.
     fn interpret(&mut self, group: &Group, operators: usize, why: Error) -> Result<()> {
-        let part = extract(self.graph, &group.nodes, &group.outputs);
+        let part = extract(self.graph, &group.nodes, &group.outputs, self.graph.facts());
         if part.inputs.iter().chain(&part.outputs).any(|v| self.orders.order(*v).is_some()) {
             self.common.reads_ordered = true;
             return Err(why);
@@ -342,6 +349,7 @@ impl Planner<'_, '_, '_> {
         }
         let action = Action::Interpret(Interpreted { graph: Arc::new(part.graph), why });
         self.push(Step::new(action, slots).of(operators));
+        self.note_found(&group.nodes);
         Ok(())
     }
 
@@ -477,7 +485,7 @@ impl Planner<'_, '_, '_> {
         if is_of_host(self.graph.ty(v), &self.defined) {
             let ty = self.graph.ty(v).to_string();
             let why = Refused::DType { value: self.graph.value_name(v), ty };
-            let part = extract(self.graph, &[], &[v]);
+            let part = extract(self.graph, &[], &[v], self.graph.facts());
             let mut slots = Vec::new();
             for v in &part.inputs {
                 slots.push(self.slot(*v)?);

@@ -2,14 +2,15 @@
 //! interpreter runs.
 //!
 //! A *value of the host* is one without bytes in a plan: a sequence, an optional, text, or a tensor whose size is defined at
-//! run time. Whatever touches one is left to the host.
+//! run time. What touches a sequence, an optional or text is left to the host, and so is what defines sizes. What computes tensors of such sizes
+//! is planned as a *stage*, a graph of its own in which those sizes are symbols like others ([`staged`]).
 
 use crate::group::Refused;
 use lawson_graph::op::Effect;
 use lawson_graph::{
-    DType, Def, Graph, GraphParts, Node, NodeId, Op, Output, Symbol, Type, ValueId, ValueInfo,
+    DType, Def, Facts, Graph, GraphParts, Node, NodeId, Op, Output, Symbol, Type, ValueId, ValueInfo,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The symbols that nodes of a graph define, and which.
 pub(crate) fn defined(graph: &Graph) -> HashMap<Symbol, NodeId> {
@@ -66,6 +67,43 @@ pub(crate) fn refusals(graph: &Graph) -> Vec<Option<Refused>> {
     graph.nodes().iter().map(refuse).collect()
 }
 
+/// For each node, whether it can be part of a stage: it mentions sizes that nodes of the graph define and defines none itself, and tensors with
+/// bytes go in and come out.
+pub(crate) fn staged(graph: &Graph) -> Vec<bool> {
+    let defined = defined(graph);
+    let may = |node: &Node| {
+        let types: Vec<&Type> = node.inputs.iter().map(|v| graph.ty(*v)).collect();
+        let has_bytes = |v: &ValueId| graph.ty(*v).as_tensor().is_some_and(|t| t.dtype != DType::Str);
+        !matches!(node.op, Op::HostCall(_) | Op::Collective(_))
+            && node.op.defines(&types).is_empty()
+            && node.inputs.iter().chain(&node.outputs).all(has_bytes)
+            && !mentioned(graph, node, &defined).is_empty()
+    };
+    if defined.is_empty() {
+        return vec![false; graph.nodes().len()];
+    }
+    graph.nodes().iter().map(may).collect()
+}
+
+/// The symbols of a graph whose values come from outside: those that it mentions and that no body in it defines.
+pub(crate) fn open_symbols(graph: &Graph) -> Vec<Symbol> {
+    fn within(graph: &Graph, found: &mut HashSet<Symbol>) {
+        found.extend(defined(graph).into_keys());
+        for node in graph.nodes() {
+            node.op.subgraphs().into_iter().for_each(|(_, body)| within(body, found));
+        }
+    }
+    let mut own = HashSet::new();
+    within(graph, &mut own);
+    let mut open = BTreeSet::new();
+    graph.visit_symbols(&mut |s| {
+        if !own.contains(s) {
+            open.insert(s.clone());
+        }
+    });
+    open.into_iter().collect()
+}
+
 /// For each node, the nodes that it must follow besides those that compute its operands: those that define symbols it
 /// mentions, and for what has effects the one before it that has.
 pub(crate) fn needs(graph: &Graph) -> Vec<Vec<NodeId>> {
@@ -92,8 +130,8 @@ pub(crate) struct Extract {
     pub(crate) outputs: Vec<ValueId>,
 }
 
-/// The nodes, with the constants that they read, as a graph that computes these values.
-pub(crate) fn extract(graph: &Graph, nodes: &[NodeId], outputs: &[ValueId]) -> Extract {
+/// The nodes, with the constants that they read, as a graph that computes these values. It knows these facts.
+pub(crate) fn extract(graph: &Graph, nodes: &[NodeId], outputs: &[ValueId], facts: &Facts) -> Extract {
     let mut inside: HashSet<NodeId> = nodes.iter().copied().collect();
     let read = nodes.iter().flat_map(|n| &graph.node(*n).inputs).chain(outputs);
     for v in read {
@@ -131,7 +169,7 @@ pub(crate) fn extract(graph: &Graph, nodes: &[NodeId], outputs: &[ValueId]) -> E
     let graph_outputs = outputs.iter().map(output).collect();
     let graph = Graph::from_parts(GraphParts {
         name: graph.name().to_string(),
-        facts: graph.facts().clone(),
+        facts: facts.clone(),
         inputs: (0..inputs.len()).map(ValueId::new).collect(),
         outputs: graph_outputs,
         values: made.values,

@@ -3,7 +3,8 @@
 //! A plan is made for all sizes that its facts allow; [`Plan::bind`] fixes the parameters and gives every buffer of the arena
 //! its place. Steps between two barriers are independent of each other. A step launches a kernel, leaves one to the evaluator
 //! or a part of the graph to the interpreter, or holds steps itself: loops and branches, which begin and end with
-//! barriers of their own. All steps, however deep, share one list of buffers.
+//! barriers of their own. All steps, however deep, share one list of buffers. A stage is a step with a plan of its own, for what has sizes that
+//! are found in a run.
 //!
 //! `access.rs` says what a step reads and writes, `step.rs` builds steps, `arena.rs` and `place.rs` place buffers in one arena, `apart.rs` in
 //! buffers of a device; `transfer.rs` adds the transfers that a device needs, `hosted.rs` does what is left to the host; `text.rs` describes plans,
@@ -24,7 +25,9 @@ pub use access::{Access, Mode};
 pub use apart::Apart;
 pub use arena::Bound;
 pub use parse::WrittenPlan;
-pub use step::{Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Step};
+pub use step::{
+    Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Staged, Step,
+};
 pub use text::PlanText;
 
 use crate::borrow::all_in_place;
@@ -250,6 +253,38 @@ impl Plan {
         walk(&self.steps, 0, visit);
     }
 
+    /// The stages among its steps, in the order of [`Plan::visit`].
+    pub fn stages(&self) -> Vec<&Staged> {
+        let mut found = Vec::new();
+        self.visit(&mut |step, _| {
+            if let Action::Staged(s) = &step.action {
+                found.push(&**s);
+            }
+        });
+        found
+    }
+
+    /// The same, to change them.
+    pub fn stages_mut(&mut self) -> Vec<&mut Staged> {
+        fn walk<'p>(steps: &'p mut [Step], found: &mut Vec<&'p mut Staged>) {
+            for step in steps {
+                match &mut step.action {
+                    Action::Staged(s) => found.push(s),
+                    action => action.blocks_mut().into_iter().for_each(|b| walk(b, found)),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&mut self.steps, &mut found);
+        found
+    }
+
+    /// The plan and those of its stages, each before those of its own stages.
+    pub fn plans(&self) -> Vec<&Plan> {
+        let inner = self.stages().into_iter().flat_map(|s| s.plan.plans());
+        std::iter::once(self).chain(inner).collect()
+    }
+
     /// Refuses a plan with steps that only say what they read and write.
     pub fn check_runnable(&self) -> Result<()> {
         let mut declared = None;
@@ -267,7 +302,7 @@ impl Plan {
         }
     }
 
-    /// How many operators run in which way; those in loops count once.
+    /// How many operators run in which way; those in loops count once, and those of stages as their plans say.
     pub fn operators(&self) -> Operators {
         let mut count = Operators::default();
         self.visit(&mut |step, _| match step.action {
@@ -275,6 +310,7 @@ impl Plan {
             Action::Call { .. } => count.on_cpu += step.operators,
             Action::Evaluate { .. } => count.evaluator += step.operators,
             Action::Interpret(_) => count.interpreter += step.operators,
+            Action::Staged(ref s) => count += s.plan.operators(),
             Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } | Action::Transfer => {}
         });
         count
@@ -300,6 +336,15 @@ impl Plan {
         &found - &otherwise
     }
 
+    /// Lets go of the elements of the constants.
+    pub fn forget_constants(&mut self) {
+        for b in &mut self.buffers {
+            if let Place::Constant { tensor, .. } = &mut b.place {
+                *tensor = None;
+            }
+        }
+    }
+
     /// Takes the elements of the constants out of the plan, which need not keep them once they are laid out: which
     /// buffers they are for, what they are, and where their elements shall lie.
     pub fn take_constants(&mut self) -> Result<Vec<(Slot, HostTensor, Packing)>> {
@@ -320,6 +365,15 @@ impl Plan {
             taken.push((Slot(n as u32), tensor, packing));
         }
         Ok(taken)
+    }
+}
+
+impl std::ops::AddAssign for Operators {
+    fn add_assign(&mut self, more: Operators) {
+        self.machine_code += more.machine_code;
+        self.on_cpu += more.on_cpu;
+        self.evaluator += more.evaluator;
+        self.interpreter += more.interpreter;
     }
 }
 

@@ -118,6 +118,7 @@ impl Filling<'_> {
                 let (then, otherwise) = (self.block(&b.then)?, self.block(&b.otherwise)?);
                 Item::Branch(Box::new(Branching { reads: b.condition, then, otherwise }))
             }
+            Action::Staged(_) => return Err(Error::internal("a stage in a plan of a device")),
             Action::Declared { .. } => return Err(Error::internal("a step that only declares is run")),
         }))
     }

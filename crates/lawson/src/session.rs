@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Sets how much a run may use. On compiled targets the limit of bytes holds for what a session keeps and the outputs, and
-    /// again for each step that is left to the interpreter; the limit of steps, for those and for the iterations of loops that a
+    /// again for each stage, whose sizes are found in the run, and each step that is left to the interpreter; the limit of steps, for those and for the iterations of loops that a
     /// condition ends.
     pub fn set_limits(&mut self, limits: Limits) {
         let options = &mut self.budget.options;

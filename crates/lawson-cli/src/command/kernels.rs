@@ -37,11 +37,11 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         Target::Wgpu => shaders(&plan),
         Target::Cpu | Target::Reference => BTreeSet::new(),
     };
-    let code = |n: usize| match shaders.contains(&n) {
+    let code = |at: &At<'_>| match at.stage.is_none() && shaders.contains(&at.kernel) {
         true => Err("it is a shader, which `lawson opcodes` shows".to_string()),
-        false => emit(&plan.kernels[n], isa, Listing::On).map_err(|refused| refused.to_string()),
+        false => emit(&at.plan.kernels[at.kernel], isa, Listing::On).map_err(|refused| refused.to_string()),
     };
-    let code: Vec<Emission> = (0..plan.kernels.len()).map(code).collect();
+    let code: Vec<(At<'_>, Emission)> = kernels(&plan).into_iter().map(|at| (at, code(&at))).collect();
     if reporter.json {
         let mut report = json!({});
         if args.plan {
@@ -51,8 +51,7 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
             report["refused"] = plan.refused.iter().map(|r| refusal_json(&graph, r)).collect();
         }
         if args.kernels || args.dump_asm {
-            report["kernels"] =
-                code.iter().enumerate().map(|(n, c)| kernel_json(&plan, n, c, args)).collect();
+            report["kernels"] = code.iter().map(|(at, c)| kernel_json(at, c, args)).collect();
         }
         return Ok(writeln!(out, "{report:#}")?);
     }
@@ -66,8 +65,8 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         refusals(&graph, &plan, out)?;
     }
     if args.kernels || args.dump_asm {
-        for (n, code) in code.iter().enumerate() {
-            kernel(&plan, n, code, args, out)?;
+        for (at, code) in &code {
+            kernel(at, code, args, out)?;
         }
     }
     Ok(())
@@ -75,6 +74,24 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
 
 /// The machine code of a kernel, or why it has none.
 type Emission = std::result::Result<Emitted, String>;
+
+/// A kernel of a plan or of one of its stages.
+#[derive(Clone, Copy)]
+struct At<'p> {
+    plan: &'p Plan,
+    /// Which of the stages it is in, by number.
+    stage: Option<usize>,
+    kernel: usize,
+}
+
+/// The kernels of a plan, then those of its stages.
+fn kernels(plan: &Plan) -> Vec<At<'_>> {
+    let plans = plan.plans().into_iter().enumerate();
+    let all = plans.flat_map(|(n, plan)| {
+        (0..plan.kernels.len()).map(move |kernel| At { plan, stage: n.checked_sub(1), kernel })
+    });
+    all.collect()
+}
 
 /// The kernels of a plan that steps launch on a device.
 fn shaders(plan: &Plan) -> BTreeSet<usize> {
@@ -146,9 +163,11 @@ fn launches(plan: &Plan, kernel: usize) -> Vec<(usize, &Step)> {
     all.into_iter().enumerate().filter(|(_, s)| s.action.kernel() == Some(kernel)).collect()
 }
 
-fn kernel(plan: &Plan, n: usize, code: &Emission, args: &ShowArgs, out: &mut dyn Write) -> Outcome {
+fn kernel(at: &At<'_>, code: &Emission, args: &ShowArgs, out: &mut dyn Write) -> Outcome {
+    let At { plan, stage, kernel: n } = *at;
+    let stage = stage.map_or(String::new(), |s| format!("stage {s}, "));
     for (number, step) in launches(plan, n) {
-        writeln!(out, "// step {number}: kernel {n}, {}", plan.describe(step))?;
+        writeln!(out, "// {stage}step {number}: kernel {n}, {}", plan.describe(step))?;
     }
     match code {
         Ok(e) => {
@@ -220,6 +239,7 @@ fn steps_json(steps: &[Step]) -> Json {
                 json["interpreted"] = json!(operators);
                 json["because"] = json!(i.why.message());
             }
+            Action::Staged(s) => json["stage"] = plan_json(&s.plan, None),
             Action::Transfer => json["transfer"] = json!(true),
             Action::Loop(l) => {
                 match &l.again {
@@ -243,9 +263,13 @@ fn steps_json(steps: &[Step]) -> Json {
     steps.iter().map(one).collect()
 }
 
-fn kernel_json(plan: &Plan, n: usize, code: &Emission, args: &ShowArgs) -> Json {
+fn kernel_json(at: &At<'_>, code: &Emission, args: &ShowArgs) -> Json {
+    let At { plan, stage, kernel: n } = *at;
     let steps: Vec<usize> = launches(plan, n).into_iter().map(|(number, _)| number).collect();
     let mut report = json!({ "name": plan.kernels[n].name, "steps": steps });
+    if let Some(stage) = stage {
+        report["stage"] = json!(stage);
+    }
     match code {
         Ok(e) => {
             let [vectors, masks, general] = e.spilled;

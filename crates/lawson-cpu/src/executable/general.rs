@@ -1,4 +1,4 @@
-//! Going through plans that have more than launches: steps of the host, loops, branches, and runs that are repeated.
+//! Going through plans that have more than launches: steps of the host, stages, loops, branches, and runs that are repeated.
 //!
 //! Every member goes through all items with a table of its own, because loops move words of it: the rows that an iteration
 //! works on, and state and next state, which exchange their places. So members never wait for a table, only for each
@@ -9,13 +9,14 @@ use super::MAX_MEMBERS;
 use super::host::HostItem;
 use super::instance::{Call, External, Instance, Patch, Port};
 use super::run::Shared;
+use super::stage::StageItem;
 use crate::memory::Memory;
 use crate::team::Member;
 use lawson_graph::{Bindings, Code, Error, Result, Value, interp};
 use lawson_kernel::plan::hosted::HostState;
 use lawson_kernel::{Action, Again as Repeat, Place, Plan, Slot, ValuePort};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// What happens, with everything that sizes decide.
@@ -24,6 +25,7 @@ pub(super) enum Item {
     /// A launch, by its number among the calls.
     Call(usize),
     Host(Box<HostItem>),
+    Stage(Box<StageItem>),
     Loop(Box<Looping>),
     Branch(Box<Branching>),
 }
@@ -74,11 +76,13 @@ pub(super) struct General {
     /// Those of them that are the caller's.
     patches: Vec<Patch>,
     moving: Moving,
-    /// A table for each member.
-    own: Vec<Vec<u64>>,
-    host: Mutex<HostState>,
+    /// A table for each member, which alone locks it.
+    own: Vec<Mutex<Vec<u64>>>,
+    pub(super) host: Mutex<HostState>,
+    /// The arena of its stages, one after another.
+    pub(super) lent: Mutex<Option<Memory>>,
     /// Set by the member that runs steps of the host; looked at between two barriers.
-    failed: AtomicBool,
+    pub(super) failed: AtomicBool,
     /// The slots of values of the host that are inputs and outputs, by number.
     value_inputs: Vec<(usize, Slot)>,
     value_outputs: Vec<(usize, Slot)>,
@@ -97,7 +101,7 @@ impl Item {
     pub(super) fn is_fallible(&self) -> bool {
         match self {
             Item::Call(_) => false,
-            Item::Host(_) => true,
+            Item::Host(_) | Item::Stage(_) => true,
             Item::Loop(l) => l.fallible,
             Item::Branch(b) => b.then.iter().chain(&b.otherwise).any(Item::is_fallible),
         }
@@ -156,8 +160,9 @@ impl General {
             bases,
             patches,
             moving,
-            own: vec![vec![0; words]; members],
+            own: (0..members).map(|_| Mutex::new(vec![0; words])).collect(),
             host: Mutex::new(HostState { values, bindings: bindings.clone(), error: None }),
+            lent: Mutex::new(None),
             failed: AtomicBool::new(false),
             value_inputs,
             value_outputs,
@@ -169,7 +174,7 @@ impl General {
         self.items.iter().any(Item::is_fallible)
     }
 
-    fn state(&mut self) -> &mut HostState {
+    pub(super) fn state(&mut self) -> &mut HostState {
         self.host.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -210,7 +215,25 @@ impl Instance {
     }
 
     pub(super) fn run_general(&mut self, again: Again<'_>, options: &interp::Options) -> Result<()> {
-        let Some(general) = &mut self.general else { return Err(Error::internal("a plan of launches")) };
+        self.start();
+        let mut scratch = [Shared(std::ptr::null_mut()); MAX_MEMBERS];
+        for (to, from) in scratch.iter_mut().zip(&mut self.scratch) {
+            *to = Shared(from.as_mut_ptr());
+        }
+        let (scratch, this) = (&scratch, &*self);
+        let spare = this.general.as_ref().map_or(&[][..], |g| &g.spare);
+        let fed = Feeding { again, inputs: &this.inputs, outputs: &this.outputs, spare };
+        this.team.run(|member: Member<'_>| {
+            let Shared(scratch) = scratch[member.index()];
+            let given = Given { member: &member, scratch, options };
+            this.enter(given, options.max_steps, |me| me.repeat(&fed, &this.patches));
+        });
+        self.finish()
+    }
+
+    /// Before members go through the plan: the caller's addresses stand in the tables, and nothing has failed.
+    pub(super) fn start(&mut self) {
+        let Some(general) = &mut self.general else { return };
         general.state().error = None;
         general.failed.store(false, Ordering::Relaxed);
         for patch in &general.patches {
@@ -219,33 +242,29 @@ impl Instance {
                 External::Output(n) => self.outputs[n].address,
             };
         }
-        let mut scratch = [Shared(std::ptr::null_mut()); MAX_MEMBERS];
-        for (to, from) in scratch.iter_mut().zip(&mut self.scratch) {
-            *to = Shared(from.as_mut_ptr());
-        }
-        let mut own = [Shared(std::ptr::null_mut()); MAX_MEMBERS];
-        for (to, from) in own.iter_mut().zip(&mut general.own) {
-            from.copy_from_slice(&self.tables);
-            *to = Shared(from.as_mut_ptr());
-        }
-        let words = self.tables.len();
-        let (scratch, own, general) = (&scratch, &own, &**general);
-        let plan = &self.executable.plan;
-        let fed = Feeding { again, inputs: &self.inputs, outputs: &self.outputs, spare: &general.spare };
-        let (calls, patches) = (&self.calls, &self.patches);
-        self.team.run(|member: Member<'_>| {
-            let (Shared(table), Shared(scratch)) = (own[member.index()], scratch[member.index()]);
-            // SAFETY: the table of this member, which nobody else uses while the run lasts.
-            let table = unsafe { std::slice::from_raw_parts_mut(table, words) };
-            let left = options.max_steps;
-            let mut me = Me { member, general, plan, calls, table, scratch, options, left };
-            me.repeat(&fed, patches);
-        });
-        let Some(general) = &mut self.general else { return Err(Error::internal("a plan of launches")) };
-        match general.state().error.take() {
+    }
+
+    /// After members went through the plan: what went wrong.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        match self.general.as_mut().and_then(|g| g.state().error.take()) {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// One member goes through the plan with a table of its own; gives how many iterations loops may still have.
+    fn enter(&self, given: Given<'_, '_>, left: u64, go: impl FnOnce(&mut Me<'_, '_>)) -> u64 {
+        let Some(general) = self.general.as_deref() else { return left };
+        let mut table = general.own[given.member.index()].lock().unwrap_or_else(PoisonError::into_inner);
+        table.copy_from_slice(&self.tables);
+        let mut me = Me { instance: self, given, general, table: &mut table, left };
+        go(&mut me);
+        me.left
+    }
+
+    /// One member goes through all steps once, in the midst of another plan.
+    pub(super) fn pass(&self, given: Given<'_, '_>, left: u64) -> u64 {
+        self.enter(given, left, |me| me.repeat_items())
     }
 }
 
@@ -282,25 +301,35 @@ impl Feeding<'_> {
     }
 }
 
+/// What a member has, whichever plan it goes through.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'r, 't> {
+    pub(super) member: &'r Member<'t>,
+    pub(super) scratch: *mut u8,
+    pub(super) options: &'r interp::Options,
+}
+
 /// A member on its way.
-struct Me<'r, 't> {
-    member: Member<'t>,
-    general: &'r General,
-    plan: &'r Plan,
-    calls: &'r [Call],
+pub(super) struct Me<'r, 't> {
+    pub(super) instance: &'r Instance,
+    pub(super) given: Given<'r, 't>,
+    pub(super) general: &'r General,
     table: &'r mut [u64],
-    scratch: *mut u8,
-    options: &'r interp::Options,
     /// How many iterations loops may still have: the same for every member.
-    left: u64,
+    pub(super) left: u64,
 }
 
 impl Me<'_, '_> {
+    fn repeat_items(&mut self) {
+        let general = self.general;
+        self.block(&general.items);
+    }
+
     fn repeat(&mut self, fed: &Feeding<'_>, patches: &[Patch]) {
         let general = self.general;
         for run in 0..fed.again.times {
             if run > 0 {
-                self.member.barrier();
+                self.given.member.barrier();
                 for patch in patches.iter().chain(&general.patches) {
                     self.table[patch.word] = fed.address(patch.what, run) + patch.offset;
                 }
@@ -311,7 +340,7 @@ impl Me<'_, '_> {
                 }
             }
             match fed.again.clocks {
-                None => self.block(&general.items),
+                None => self.repeat_items(),
                 Some(clocks) => self.timed(&general.items, clocks),
             }
         }
@@ -320,11 +349,11 @@ impl Me<'_, '_> {
     /// Items with a barrier on both sides of each, and what each took.
     fn timed(&mut self, items: &[Item], clocks: &[AtomicU64]) {
         for (item, took) in items.iter().zip(clocks) {
-            self.member.barrier();
+            self.given.member.barrier();
             let start = Instant::now();
             self.block(std::slice::from_ref(item));
-            self.member.barrier();
-            if self.member.index() == 0 {
+            self.given.member.barrier();
+            if self.given.member.index() == 0 {
                 took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             }
         }
@@ -332,10 +361,10 @@ impl Me<'_, '_> {
 
     /// Values of the host that become inputs.
     fn feed_values(&mut self, fed: &Feeding<'_>) {
-        if self.member.index() != 0 || self.general.value_outputs.is_empty() {
+        if self.given.member.index() != 0 || self.general.value_outputs.is_empty() {
             return;
         }
-        let mut state = self.general.host.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         for (output, input) in fed.again.feeds {
             let from = self.general.value_outputs.iter().find(|(n, _)| n == output);
             let to = self.general.value_inputs.iter().find(|(n, _)| n == input);
@@ -348,17 +377,18 @@ impl Me<'_, '_> {
     fn block(&mut self, items: &[Item]) {
         for item in items {
             match item {
-                Item::Call(n) => self.call(&self.calls[*n]),
+                Item::Call(n) => self.call(&self.instance.calls[*n]),
                 Item::Host(host) => self.host(host),
+                Item::Stage(stage) => self.stage(stage),
                 Item::Loop(l) => self.iterate(l),
                 Item::Branch(b) => {
-                    self.member.barrier();
+                    self.given.member.barrier();
                     if self.holds(b.reads) {
                         self.block(&b.then)
                     } else {
                         self.block(&b.otherwise)
                     }
-                    self.member.barrier();
+                    self.given.member.barrier();
                 }
             }
         }
@@ -366,26 +396,37 @@ impl Me<'_, '_> {
 
     fn call(&mut self, call: &Call) {
         if call.barrier {
-            self.member.barrier();
+            self.given.member.barrier();
         }
-        let share = self.member.share(call.iterations.max(0) as usize);
+        let share = self.given.member.share(call.iterations.max(0) as usize);
         if !share.is_empty() {
             // SAFETY: the table is this member's copy of the instance's, and the scratch is its own.
-            unsafe { call.run(self.table, share.start as i64, share.end as i64, self.scratch) };
+            unsafe { call.run(self.table, share.start as i64, share.end as i64, self.given.scratch) };
         }
     }
 
     fn host(&mut self, item: &HostItem) {
         if item.barrier {
-            self.member.barrier();
+            self.given.member.barrier();
         }
-        if self.member.index() != 0 {
+        if self.given.member.index() != 0 {
             return;
         }
-        let mut state = self.general.host.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = &self.instance.executable.plan;
+        let mut state = self.state();
         // SAFETY: the addresses are those of the plan's buffers, which have the sizes that the arguments state; the plan
         // keeps steps that touch the same bytes apart by barriers.
-        unsafe { item.run(self.plan, &mut state, |s| self.base(s), self.options) };
+        unsafe { item.run(plan, &mut state, |s| self.base(s), self.given.options) };
+        self.note_failure(&state);
+    }
+
+    /// What the host keeps: the first member's alone.
+    pub(super) fn state(&self) -> MutexGuard<'_, HostState> {
+        self.general.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets loops end if something went wrong.
+    pub(super) fn note_failure(&self, state: &HostState) {
         if state.error.is_some() {
             self.general.failed.store(true, Ordering::Relaxed);
         }
@@ -393,7 +434,7 @@ impl Me<'_, '_> {
 
     fn iterate(&mut self, l: &Looping) {
         let mut done = 0;
-        self.member.barrier();
+        self.given.member.barrier();
         while l.times.is_none_or(|times| done < times) {
             for (row, of, bytes, backward) in &l.rows {
                 let at = if *backward { l.times.unwrap_or(0) - 1 - done } else { done };
@@ -401,21 +442,21 @@ impl Me<'_, '_> {
             }
             if let Some(condition) = l.reads {
                 self.block(&l.condition);
-                self.member.barrier();
+                self.given.member.barrier();
                 let goes_on =
                     self.holds(condition) && !(l.fallible && self.general.failed.load(Ordering::Relaxed));
                 if l.fallible {
                     // Nobody may fail before everybody has looked.
-                    self.member.barrier();
+                    self.given.member.barrier();
                 }
                 if !goes_on || !self.take_iteration() {
                     // Nobody may write what was the condition before everybody has looked.
-                    self.member.barrier();
+                    self.given.member.barrier();
                     return;
                 }
             }
             self.block(&l.body);
-            self.member.barrier();
+            self.given.member.barrier();
             for (state, next) in &l.carried {
                 let (a, b) = (self.base(*state), self.base(*next));
                 self.place(*state, b);
@@ -431,9 +472,9 @@ impl Me<'_, '_> {
             self.left = left;
             return true;
         }
-        if self.member.index() == 0 {
-            let mut state = self.general.host.lock().unwrap_or_else(PoisonError::into_inner);
-            let message = format!("loops run more than {} times", self.options.max_steps);
+        if self.given.member.index() == 0 {
+            let mut state = self.state();
+            let message = format!("loops run more than {} times", self.given.options.max_steps);
             let help = "raise `max_steps`, or see whether a loop ends";
             state.error.get_or_insert_with(|| Error::new(Code::Budget, message).help(help));
         }
@@ -446,7 +487,7 @@ impl Me<'_, '_> {
         unsafe { *(self.base(slot) as *const u8) != 0 }
     }
 
-    fn base(&self, slot: Slot) -> u64 {
+    pub(super) fn base(&self, slot: Slot) -> u64 {
         self.table[self.general.bases + slot.0 as usize]
     }
 

@@ -5,6 +5,7 @@
 
 use super::general::{Branching, General, Item, Looping, Moving};
 use super::host::HostItem;
+use super::stage::StageItem;
 use super::{Executable, MAX_MEMBERS, Part, Variants};
 use crate::code::Word;
 use crate::exec::Kernel as Function;
@@ -23,13 +24,16 @@ pub struct Instance {
     pub(super) team: Team,
     pub(super) inputs: Vec<Port>,
     pub(super) outputs: Vec<Port>,
-    pub(super) arena: Memory,
+    /// None in a stage, to which memory is lent.
+    pub(super) arena: Option<Memory>,
     pub(super) scratch: Vec<Memory>,
     pub(super) tables: Vec<u64>,
     pub(super) calls: Vec<Call>,
     pub(super) patches: Vec<Patch>,
     /// What there is besides calls one after another.
     pub(super) general: Option<Box<General>>,
+    /// How many bytes each of its stages may take; what the system has left if nothing is said.
+    pub(super) max_bytes: Option<u64>,
 }
 
 /// A buffer of the caller's.
@@ -98,6 +102,23 @@ impl Executable {
             return Err(Error::new(Code::Budget, message));
         }
         let bound = self.plan.bind(bindings)?;
+        let mut arena = memory(bound.arena)?;
+        let mut instance = self.fill(bound, bindings, team, arena.as_mut_ptr() as u64)?;
+        instance.arena = Some(arena);
+        for _ in 0..team.members() {
+            instance.scratch.push(memory(self.scratch_bytes)?);
+        }
+        Ok(instance)
+    }
+
+    /// Tables for these sizes and an arena that begins at this address; whoever runs it gives the members their scratch.
+    pub(super) fn fill(
+        self: &Arc<Self>,
+        bound: Bound,
+        bindings: &Bindings,
+        team: &Team,
+        arena: u64,
+    ) -> Result<Instance> {
         let mut ports = [vec![Port::default(); self.inputs], vec![Port::default(); self.outputs]];
         for (b, bytes) in self.plan.buffers.iter().zip(&bound.bytes) {
             match b.place {
@@ -108,27 +129,22 @@ impl Executable {
             }
         }
         let [inputs, outputs] = ports;
-        let memory =
-            |bytes: usize| Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")));
-        let arena = memory(bound.arena)?;
-        let mut scratch = Vec::new();
-        for _ in 0..team.members() {
-            scratch.push(memory(self.scratch_bytes)?);
-        }
         let instance = Instance {
             executable: self.clone(),
             team: team.clone(),
             inputs,
             outputs,
-            arena,
-            scratch,
+            arena: None,
+            scratch: Vec::new(),
             tables: Vec::new(),
             calls: Vec::new(),
             patches: Vec::new(),
             general: None,
+            max_bytes: None,
         };
         let moving = Moving::of(&self.plan);
-        Filling { executable: self, plan: &self.plan, bound, bindings, instance, moving }.fill()
+        Filling { executable: self, plan: &self.plan, bound, bindings, instance, moving, arena, stages: 0 }
+            .fill()
     }
 }
 
@@ -140,6 +156,15 @@ struct Filling<'e> {
     bindings: &'e Bindings,
     instance: Instance,
     moving: Moving,
+    /// Where the arena begins.
+    arena: u64,
+    /// How many stages have been met.
+    stages: usize,
+}
+
+/// Memory of so many bytes.
+pub(super) fn memory(bytes: usize) -> Result<Memory> {
+    Memory::zeroed(bytes.max(1)).map_err(|e| Error::new(Code::Budget, format!("{e}")))
 }
 
 impl Filling<'_> {
@@ -178,7 +203,7 @@ impl Filling<'_> {
             },
             Place::Arena => {
                 let at = self.bound.offsets[slot.0 as usize].unwrap_or(0);
-                self.instance.arena.as_mut_ptr() as u64 + at as u64
+                self.arena + at as u64
             }
             Place::Input(_) | Place::Output(_) | Place::Row { .. } | Place::Host | Place::Value(_) => 0,
         })
@@ -195,6 +220,13 @@ impl Filling<'_> {
                 Item::Call(self.instance.calls.len() - 1)
             }
             Action::Evaluate { .. } | Action::Interpret(_) => self.host(step)?,
+            Action::Staged(staged) => {
+                let executable = self.executable.stages.get(self.stages).cloned();
+                self.stages += 1;
+                let executable = executable.ok_or_else(|| Error::internal("a stage without code"))?;
+                let (bytes, bindings) = (&self.bound.bytes, self.bindings);
+                Item::Stage(Box::new(StageItem::new(self.plan, step, staged, executable, bytes, bindings)?))
+            }
             Action::Loop(l) => {
                 let (condition, reads, times) = match &l.again {
                     Again::While { steps, condition } => (self.block(steps)?, Some(*condition), None),

@@ -5,7 +5,8 @@
 //! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
 //!
 //! `beside.rs` has kernels for plans of other targets. A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
-//! are launches alone, `general.rs` through all others, and `host.rs` does what is left to the host; `profile.rs` runs with a clock.
+//! are launches alone, `general.rs` through all others, `stage.rs` through plans of stages, which are executables of their own, and `host.rs` does what is
+//! left to the host; `profile.rs` runs with a clock.
 
 mod beside;
 mod general;
@@ -13,6 +14,7 @@ mod host;
 mod instance;
 mod profile;
 mod run;
+mod stage;
 
 pub use beside::Beside;
 pub use instance::Instance;
@@ -24,14 +26,18 @@ use crate::team::Team;
 use crate::{Isa, Unsupported};
 use lawson_graph::{Code, Error, Result};
 use lawson_kernel::{For, Kernel, Node, Plan, Store, StoreHint};
+use std::sync::Arc;
 
 /// A plan as machine code, with its constants laid out.
 #[derive(Debug)]
 pub struct Executable {
-    plan: Plan,
+    plan: Arc<Plan>,
+    /// Those of the plan's stages, in order.
+    stages: Vec<Arc<Executable>>,
     code: ExecutableMemory,
     kernels: Vec<Option<Variants>>,
     constants: Constants,
+    /// What a member needs for the plan and for those of its stages.
     scratch_bytes: usize,
     /// How many inputs and outputs the graph has.
     inputs: usize,
@@ -42,6 +48,7 @@ pub struct Executable {
 #[derive(Debug)]
 pub struct Unpacked {
     plan: Plan,
+    stages: Vec<Unpacked>,
     code: ExecutableMemory,
     kernels: Vec<Option<Variants>>,
     scratch_bytes: usize,
@@ -85,8 +92,13 @@ fn without_streams(kernel: &Kernel) -> Option<Kernel> {
     found.then_some(plain)
 }
 
-/// Leaves those of these kernels that have no code to the evaluator, as running the plan does.
+/// Leaves those of these kernels that have no code to the evaluator, as running the plan does, and all such kernels of stages.
 pub fn leave_to_evaluator(plan: &mut Plan, kernels: impl IntoIterator<Item = usize>, isa: Isa) {
+    for stage in plan.stages_mut() {
+        let plan = Arc::make_mut(&mut stage.plan);
+        let all = 0..plan.kernels.len();
+        leave_to_evaluator(plan, all, isa);
+    }
     for k in kernels {
         if let Err(why) = code(&plan.kernels[k], isa) {
             plan.evaluate(k, &why);
@@ -103,9 +115,20 @@ impl Unpacked {
     /// Emits every kernel of a plan. The graph has so many inputs and outputs.
     pub fn new(mut plan: Plan, inputs: usize, outputs: usize, isa: Isa) -> Result<Unpacked> {
         plan.check_runnable()?;
+        let mut stages = Vec::new();
+        for stage in plan.stages_mut() {
+            let (inputs, outputs) = (stage.inputs.len(), stage.outputs.len());
+            let inner =
+                Unpacked::new(Arc::unwrap_or_clone(std::mem::take(&mut stage.plan)), inputs, outputs, isa)?;
+            // Without the constants, so that those are let go when they are laid out.
+            let mut shown = inner.plan.clone();
+            shown.forget_constants();
+            stage.plan = Arc::new(shown);
+            stages.push(inner);
+        }
         let mut builder = CodeBuilder::new();
         let mut kernels = Vec::with_capacity(plan.kernels.len());
-        let mut scratch_bytes = 0;
+        let mut scratch_bytes = stages.iter().map(|s| s.scratch_bytes).max().unwrap_or(0);
         for n in 0..plan.kernels.len() {
             let k = &plan.kernels[n];
             let mut part = |k: &Kernel| -> Result<Part> {
@@ -129,7 +152,7 @@ impl Unpacked {
         }
         let code =
             builder.finish().map_err(|e| Error::new(Code::Internal, format!("executable memory: {e}")))?;
-        Ok(Unpacked { plan, code, kernels, scratch_bytes, inputs, outputs })
+        Ok(Unpacked { plan, stages, code, kernels, scratch_bytes, inputs, outputs })
     }
 
     /// The plan, which says what is left to the host.
@@ -140,10 +163,22 @@ impl Unpacked {
     /// Lays out the constants, with all members of a team. Their tensors are let go one by one: who wants memory for
     /// them only once drops the graph before.
     pub fn pack(self, team: &Team) -> Result<Executable> {
-        let Unpacked { mut plan, code, kernels, scratch_bytes, inputs, outputs } = self;
+        let Unpacked { mut plan, stages, code, kernels, scratch_bytes, inputs, outputs } = self;
+        let stages: Vec<Arc<Executable>> =
+            stages.into_iter().map(|s| s.pack(team).map(Arc::new)).collect::<Result<_>>()?;
+        plan.stages_mut().into_iter().zip(&stages).for_each(|(s, made)| s.plan = made.plan.clone());
         let looked_up = plan.looked_up();
         let constants = Constants::new(plan.take_constants()?, &looked_up, team)?;
-        Ok(Executable { plan, code, kernels, constants, scratch_bytes, inputs, outputs })
+        Ok(Executable {
+            plan: Arc::new(plan),
+            stages,
+            code,
+            kernels,
+            constants,
+            scratch_bytes,
+            inputs,
+            outputs,
+        })
     }
 }
 

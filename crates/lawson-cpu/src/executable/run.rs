@@ -29,6 +29,11 @@ impl Instance {
         self.general.as_ref().is_some_and(|g| g.is_fallible())
     }
 
+    /// Lets each of its stages take at most so many bytes; what the system has left if nothing is said.
+    pub fn set_max_bytes(&mut self, max_bytes: Option<u64>) {
+        self.max_bytes = max_bytes;
+    }
+
     /// Gives an input that is a value of the host.
     pub fn set_value(&mut self, input: usize, value: Value) {
         if let Some(general) = &mut self.general {
@@ -42,7 +47,7 @@ impl Instance {
     }
 
     /// Runs the plan once, on the bytes of the inputs and outputs in order; those that are values of the host have none. Allocates
-    /// nothing but in steps that are left to the host.
+    /// nothing but in stages and in steps that are left to the host.
     pub fn run<'a>(
         &mut self,
         inputs: impl Iterator<Item = &'a [u8]>,
@@ -80,16 +85,28 @@ impl Instance {
         inputs: impl Iterator<Item = &'a [u8]>,
         outputs: impl Iterator<Item = &'a mut [u8]>,
     ) -> Result<()> {
+        let inputs = inputs.map(|b| Port { bytes: b.len(), address: b.as_ptr() as u64 });
+        let outputs = outputs.map(|b| Port { bytes: b.len(), address: b.as_mut_ptr() as u64 });
+        self.point_at(inputs, outputs)
+    }
+
+    /// The same for memory at addresses.
+    #[inline]
+    pub(super) fn point_at(
+        &mut self,
+        inputs: impl Iterator<Item = Port>,
+        outputs: impl Iterator<Item = Port>,
+    ) -> Result<()> {
         let mut given = 0;
-        for (port, bytes) in self.inputs.iter_mut().zip(inputs) {
-            port.check(bytes.len(), "input", given)?;
-            port.address = bytes.as_ptr() as u64;
+        for (port, there) in self.inputs.iter_mut().zip(inputs) {
+            port.check(there.bytes, "input", given)?;
+            port.address = there.address;
             given += 1;
         }
         let mut taken = 0;
-        for (port, bytes) in self.outputs.iter_mut().zip(outputs) {
-            port.check(bytes.len(), "output", taken)?;
-            port.address = bytes.as_mut_ptr() as u64;
+        for (port, there) in self.outputs.iter_mut().zip(outputs) {
+            port.check(there.bytes, "output", taken)?;
+            port.address = there.address;
             taken += 1;
         }
         if (given, taken) != (self.inputs.len(), self.outputs.len()) {
@@ -149,7 +166,7 @@ impl Call {
     /// The tables are those of the instance that the call belongs to, with the addresses of this run, and the scratch is
     /// the member's own. Then the code, which the instance's executable keeps, was emitted for this table; the verifier has shown
     /// that it stays inside its buffers; these are as large as the plan says: the arena by construction, the caller's by
-    /// `Port::check`. Outputs are exclusive borrows, so nothing else is written.
+    /// `Port::check`. Outputs are exclusive borrows, or in a stage what `stage.rs` made for it, so nothing else is written.
     #[inline]
     pub(super) unsafe fn run(&self, tables: &[u64], begin: i64, end: i64, scratch: *mut u8) {
         let (function, table) = match self.streaming {

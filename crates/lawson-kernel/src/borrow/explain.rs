@@ -50,6 +50,21 @@ impl<'p> Findings<'p> {
         }
     }
 
+    /// What was found in the plan of a stage.
+    pub(super) fn inside(&mut self, stage: Numbered<'_>, found: Report) {
+        let place = self.place(stage, "a stage");
+        found.errors.into_iter().for_each(|e| self.error(e.at(place.clone())));
+        for warning in found.warnings {
+            if self.report.warnings.len() < MOST {
+                self.report.warnings.push(warning.at(place.clone()));
+            }
+        }
+        found
+            .notes
+            .into_iter()
+            .for_each(|n| self.note(format!("in the stage of step {}: {n}", stage.number)));
+    }
+
     pub(super) fn note(&mut self, note: String) {
         if self.report.notes.len() < MOST && !self.report.notes.contains(&note) {
             self.report.notes.push(note);

@@ -11,7 +11,8 @@
 //!    what it reads only where its kernel reads each element in the iteration that writes it ([`in_place`]).
 //! 4. Roles. Inputs and constants are not written; regions lie inside their buffers; state and next state are equally large and
 //!    both in the arena; rows divide what they are rows of.
-//! 5. Need. A barrier orders something; one that does not is a warning.
+//! 5. Stages. The plan of a stage satisfies all of this by itself, and its inputs and outputs are as large as the buffers that it is given.
+//! 6. Need. A barrier orders something; one that does not is a warning.
 //!
 //! Loops and branches begin and end with barriers. `walk.rs` goes through a plan in order, loops twice, so that what one iteration
 //! leaves meets what the next one finds; `bytes.rs` knows which bytes are written and which overlap; `explain.rs` has the words.

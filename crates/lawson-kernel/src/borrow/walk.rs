@@ -4,10 +4,11 @@ use super::bytes::{Memory, Written};
 use super::explain::{Findings, Numbered};
 use super::{Report, in_place};
 use crate::plan::{
-    Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Plan, Region, Slot, Step,
+    Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Plan, Region, Slot, Staged,
+    Step,
 };
 use lawson_graph::{Dim, Place as Where};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Steps since the last barrier, with what they do.
 type Phase<'p> = Vec<(Numbered<'p>, Vec<Access>)>;
@@ -20,6 +21,8 @@ struct Walk<'p> {
     phase: Phase<'p>,
     /// Proofs that a kernel may write its output over an input, by kernel and arguments.
     proofs: HashMap<(usize, usize, usize), bool>,
+    /// Stages whose plans were checked.
+    stages: HashSet<usize>,
 }
 
 pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: &'p [Where]) -> Report {
@@ -37,6 +40,7 @@ pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: &'p [W
         written,
         phase: Vec::new(),
         proofs: HashMap::new(),
+        stages: HashSet::new(),
     };
     walk.block(&plan.steps);
     walk.findings.report
@@ -55,7 +59,10 @@ impl<'p> Walk<'p> {
             match &step.action {
                 Action::Loop(l) => self.iterate(self.numbered(step), l),
                 Action::Branch(b) => self.branch(self.numbered(step), b),
-                _ => {
+                action => {
+                    if let Action::Staged(s) = action {
+                        self.stage(self.numbered(step), s);
+                    }
                     let accesses = self.accesses(step);
                     self.step(self.numbered(step), accesses);
                 }
@@ -225,6 +232,31 @@ impl<'p> Walk<'p> {
         let Some(bound) = self.memory.bound else { return false };
         let at = |r: &Region| bound.offsets[r.slot.0 as usize];
         a.part.is_none() && b.part.is_none() && at(a).is_some() && at(a) == at(b)
+    }
+
+    /// The plan of a stage, and what it is given.
+    fn stage(&mut self, step: Numbered<'p>, s: &'p Staged) {
+        if self.stages.insert(step.number) {
+            self.findings.inside(step, check(&s.plan, None, &[]));
+        }
+        for b in &s.plan.buffers {
+            let argument = match b.place {
+                Place::Input(n) => n,
+                Place::Output(n) => s.inputs.len() + n,
+                _ => continue,
+            };
+            let Some(region) = step.step.buffers.get(argument) else { continue };
+            let given = self.memory.plan.buffer(region.slot);
+            let (from, to) = region.range(&given.bytes);
+            let bytes = to - from;
+            if !matches!(given.place, Place::Value(_)) && !s.plan.facts.equal(&bytes, &b.bytes) {
+                let message = format!(
+                    "the stage of step {} has {} bytes for `{}`, and is given `{}` with {bytes}",
+                    step.number, b.bytes, b.name, given.name
+                );
+                self.findings.region(&self.memory, step, message, "a stage works on whole buffers");
+            }
+        }
     }
 
     fn branch(&mut self, step: Numbered<'p>, b: &'p Branch) {

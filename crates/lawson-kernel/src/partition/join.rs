@@ -7,6 +7,7 @@
 use super::cost::Costs;
 use super::form::{Forms, Shared};
 use super::order::{Between, Flow};
+use super::stage::Unit;
 use super::{Part, Partition, Refusal};
 use crate::group::{Group, Refused};
 use crate::hash::{IdMap, IdSet};
@@ -97,7 +98,7 @@ impl<'g> Groups<'g> {
         machines: Machines<'g>,
         part_of: Option<&'g [NodeId]>,
     ) -> Groups<'g> {
-        let flow = Flow::new(graph);
+        let flow = Flow::new(graph, machines.target.spread);
         let mut groups = Groups {
             graph,
             orders,
@@ -172,7 +173,7 @@ impl<'g> Groups<'g> {
     }
 
     /// Whether somebody outside of these groups needs a value.
-    fn is_needed(&self, v: ValueId, groups: &[usize]) -> bool {
+    pub(super) fn is_needed(&self, v: ValueId, groups: &[usize]) -> bool {
         let outside = |n: &NodeId| self.of[n.index()].is_none_or(|g| !groups.contains(&g));
         self.flow.returned[v.index()] || self.flow.readers[v.index()].iter().any(outside)
     }
@@ -399,7 +400,7 @@ impl<'g> Groups<'g> {
     }
 
     /// The groups that a group must follow.
-    fn before(&self, g: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn before(&self, g: usize) -> impl Iterator<Item = usize> + '_ {
         let members = &self.members[g];
         let needed = members.nodes.iter().flat_map(|n| &self.flow.needs[n.index()]);
         let needed = needed.filter_map(|n| self.of[n.index()]);
@@ -489,8 +490,12 @@ impl<'g> Groups<'g> {
     pub(super) fn finish(mut self) -> Partition {
         let groups = self.by_rank();
         let refused = groups.iter().flat_map(|g| self.refusals(*g)).collect();
-        let parts = groups.into_iter().flat_map(|g| self.parts_of(g)).collect();
-        Partition { parts, refused }
+        let units = self.with_stages(groups);
+        let parts = units.into_iter().flat_map(|unit| match unit {
+            Unit::Group(g) => self.parts_of(g),
+            Unit::Stage(groups) => vec![self.stage(&groups)],
+        });
+        Partition { parts: parts.collect(), refused }
     }
 
     /// The kernel of a group; if lowering refuses it after all, those of its nodes.
@@ -522,7 +527,7 @@ impl<'g> Groups<'g> {
             _ => self.lower(nodes, &outputs).map(Shared::own),
         };
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
-        Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into) }
+        Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into), is_stage: false }
     }
 
     /// Whether a body of a node has nodes in another place than the node.

@@ -6,7 +6,8 @@
 //! compute anew (numbers in another shape, slices, indices) has no group: everybody who reads it has it. Whether a joined group can be one
 //! kernel is asked of lowering itself. Attention is taken where it is still a composite. What stays apart says why ([`Refusal`]).
 //!
-//! Last, products that follow one another over the same rows are joined where launches cost more than that (`chain.rs`).
+//! Then products that follow one another over the same rows are joined where launches cost more than that (`chain.rs`). Last, what has sizes
+//! that are found in a run is put together into stages (`stage.rs`).
 //!
 //! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition, `space.rs` which outputs share loops.
 
@@ -16,6 +17,7 @@ mod form;
 mod join;
 mod order;
 mod space;
+mod stage;
 
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
@@ -41,8 +43,10 @@ pub struct Part {
     pub group: Group,
     /// How many of them are there for this part alone, and not free to others as well.
     pub operators: usize,
-    /// The kernel, not yet scheduled; or why none computes the group, which then has one node besides those that are free.
+    /// The kernel, not yet scheduled; or why none computes the group, which then has one node besides those that are free, or is a stage.
     pub lowered: lawson_graph::Result<Lowered>,
+    /// Whether the group is a stage: planned as a graph of its own, whose sizes are known when it starts.
+    pub is_stage: bool,
 }
 
 /// The groups of a graph.

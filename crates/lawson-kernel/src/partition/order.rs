@@ -2,8 +2,9 @@
 
 use crate::group::Refused;
 use crate::hash::IdSet;
-use crate::host::{needs, refusals};
+use crate::host::{needs, refusals, staged};
 use crate::lower::takes;
+use crate::machine::Spread;
 use lawson_graph::op::{Effect, Monoid};
 use lawson_graph::{Def, Graph, Node, NodeId, Op, ValueId};
 
@@ -18,6 +19,8 @@ pub(super) struct Flow {
     pub(super) returned: Vec<bool>,
     /// Why a node is left to the host, whatever lowering says of it.
     pub(super) host: Vec<Option<Refused>>,
+    /// Those of them that are parts of stages instead.
+    pub(super) staged: Vec<bool>,
     /// For each node, the nodes that it must follow besides those that compute its operands.
     pub(super) needs: Vec<Vec<NodeId>>,
     /// The same the other way round.
@@ -31,12 +34,18 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new(graph: &Graph) -> Flow {
+    pub(super) fn new(graph: &Graph, spread: Spread) -> Flow {
+        let staged = match spread {
+            Spread::Team => staged(graph),
+            // Buffers of a device have their sizes before a run.
+            Spread::Grid => vec![false; graph.nodes().len()],
+        };
         let mut flow = Flow {
             live: vec![false; graph.nodes().len()],
             free: vec![false; graph.nodes().len()],
             returned: vec![false; graph.values().len()],
             host: refusals(graph),
+            staged,
             needs: needs(graph),
             needed_by: vec![Vec::new(); graph.nodes().len()],
             sources: vec![Vec::new(); graph.nodes().len()],

@@ -118,6 +118,10 @@ impl Plan {
                 let reads = i.graph.inputs().iter().map(|_| Mode::Read);
                 reads.chain(i.graph.outputs().iter().map(|_| Mode::Write)).collect()
             }
+            Action::Staged(s) => {
+                let reads = s.inputs.iter().map(|_| Mode::Read);
+                reads.chain(s.outputs.iter().map(|_| Mode::Write)).collect()
+            }
             Action::Transfer => vec![Mode::Read, Mode::Write],
             Action::Loop(_) | Action::Branch(_) | Action::Declared { .. } => Vec::new(),
         };

@@ -225,7 +225,7 @@ impl<'p> Walk<'p> {
                 Action::Launch { .. } | Action::Call { .. } | Action::Evaluate { .. } => {
                     self.launches.push((self.phase, step))
                 }
-                Action::Interpret(_) | Action::Transfer => {}
+                Action::Interpret(_) | Action::Staged(_) | Action::Transfer => {}
             }
         }
     }

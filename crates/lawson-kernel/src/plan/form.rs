@@ -22,6 +22,8 @@
 //!   that number on buffers for those of its own that are not scratch; `call` runs it on the processor beside a device, `evaluate` leaves it to the evaluator.
 //! - `step name reads … writes … adds …` says what a step does without saying how: it can be checked, but not run. Parts of a graph that the
 //!   interpreter runs are printed so.
+//! - `stage @name (a, b -> y) where K <= 8 { … }` is a plan of its own, whose inputs and outputs are these buffers, and whose sizes are found in the
+//!   run; names of buffers in it are its own.
 //! - `transfer x to y` moves bytes between the host's memory and a device's.
 //! - `y[0 to 64]` are bytes 0 to 63 of `y`; without brackets it is all of it.
 //! - `loop N times state s from t, u in place rows r, q backwards { … }`; `loop while c state … condition { … } body { … }`;
@@ -87,6 +89,12 @@ fn names(plan: &Plan) -> Vec<String> {
     names
 }
 
+/// What a plan knows of its symbols, behind its name.
+fn facts(plan: &Plan) -> String {
+    let facts: Vec<String> = plan.facts.written().iter().map(ToString::to_string).collect();
+    if facts.is_empty() { String::new() } else { format!(" where {}", facts.join(", ")) }
+}
+
 fn word(name: &str) -> String {
     // A word in quotes needs no escapes.
     if WORDS.contains(&name) { format!("\"{name}\"") } else { Name(name).to_string() }
@@ -109,10 +117,15 @@ impl Printer<'_> {
 
     fn plan(&mut self, bound: Option<&Bound>) {
         let plan = self.plan;
-        let facts: Vec<String> = plan.facts.written().iter().map(ToString::to_string).collect();
-        let facts = if facts.is_empty() { String::new() } else { format!(" where {}", facts.join(", ")) };
         self.line(0, &format!("{HEADER} {VERSION}"));
-        self.line(0, &format!("plan @{}{facts} {{", Name(&plan.name)));
+        self.line(0, &format!("plan @{}{} {{", Name(&plan.name), facts(plan)));
+        self.contents(1, bound);
+        self.line(0, "}");
+    }
+
+    /// Buffers, kernels and steps.
+    fn contents(&mut self, depth: usize, bound: Option<&Bound>) {
+        let plan = self.plan;
         for (n, b) in plan.buffers.iter().enumerate() {
             let name = self.name(Slot(n as u32));
             let bytes = match bound {
@@ -121,7 +134,7 @@ impl Printer<'_> {
             };
             let at = bound.and_then(|b| b.offsets[n]).map_or(String::new(), |at| format!(" at {at}"));
             self.line(
-                1,
+                depth,
                 &match &b.place {
                     Place::Input(port) => format!("input {port} {name}: {bytes}"),
                     Place::Output(port) => format!("output {port} {name}: {bytes}"),
@@ -137,10 +150,9 @@ impl Printer<'_> {
         }
         for kernel in &plan.kernels {
             let text = kernel.to_string();
-            text.lines().skip(1).for_each(|l| self.line(1, l));
+            text.lines().skip(1).for_each(|l| self.line(depth, l));
         }
-        self.block(1, &plan.steps);
-        self.line(0, "}");
+        self.block(depth, &plan.steps);
     }
 
     fn block(&mut self, depth: usize, steps: &[Step]) {
@@ -191,6 +203,15 @@ impl Printer<'_> {
                 self.line(depth, &format!("// interpreter: {}", i.why.message().replace('\n', " ")));
                 self.line(depth, &text);
             }
+            Action::Staged(s) => {
+                let given = self.arguments(step);
+                self.line(depth, &format!("stage @{} {given}{} {{", Name(&s.plan.name), facts(&s.plan)));
+                let mut inner =
+                    Printer { plan: &s.plan, names: names(&s.plan), out: std::mem::take(&mut self.out) };
+                inner.contents(depth + 1, None);
+                self.out = inner.out;
+                self.line(depth, "}");
+            }
             Action::Transfer => {
                 let regions: Vec<String> = step.buffers.iter().map(|r| self.region(r)).collect();
                 self.line(depth, &format!("transfer {}", regions.join(" to ")));
@@ -212,13 +233,18 @@ impl Printer<'_> {
     }
 
     fn run(&self, verb: &str, kernel: usize, step: &Step) -> String {
+        let name = &self.plan.kernels[kernel].name;
+        format!("{verb} {kernel} @{} {}", Name(name), self.arguments(step))
+    }
+
+    /// What a step reads and what it writes.
+    fn arguments(&self, step: &Step) -> String {
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for (region, mode) in self.plan.modes(step) {
             if mode == Mode::Read { &mut read } else { &mut written }.push(self.region(region));
         }
-        let name = &self.plan.kernels[kernel].name;
         let space = if read.is_empty() { "" } else { " " };
-        format!("{verb} {kernel} @{} ({}{space}-> {})", Name(name), read.join(", "), written.join(", "))
+        format!("({}{space}-> {})", read.join(", "), written.join(", "))
     }
 
     fn declared(&self, name: &str, accesses: &[(Region, Mode)]) -> String {

@@ -3,15 +3,15 @@
 use super::form::{HEADER, VERSION};
 use super::{
     Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Order, Place, Plan, PlanBuffer,
-    Region, Row, Slot, Step, ValuePort,
+    Region, Row, Slot, Staged, Step, ValuePort,
 };
 use crate::buffer::{Layout, Role};
 use crate::schedule::Schedule;
 use crate::text::kernel_in;
 use crate::verify::verify;
 use lawson_graph::syntax::{Cursor, Kind, Source, Span};
-use lawson_graph::{Bindings, Code, Dim, Error, Place as Where, Result};
-use std::collections::HashMap;
+use lawson_graph::{Bindings, Code, DType, Dim, Error, Place as Where, Result, TensorType};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A plan that was read from a text.
@@ -116,6 +116,15 @@ impl Parser<'_> {
         self.plan.name = name.into_owned();
         self.cursor.where_facts(&mut self.plan.facts)?;
         self.cursor.expect("{")?;
+        self.contents(0)?;
+        if self.cursor.peek() != Kind::End {
+            return Err(self.cursor.expected("the end of the text"));
+        }
+        Ok(())
+    }
+
+    /// Buffers, kernels and steps, up to the closing brace.
+    fn contents(&mut self, depth: usize) -> Result<()> {
         while self.buffer()? {}
         while self.cursor.at_word("kernel") {
             let cursor = Cursor::new(self.cursor.source);
@@ -126,10 +135,7 @@ impl Parser<'_> {
             verify(&kernel).map_err(|e| e.at(at))?;
             self.plan.add_kernel(kernel, Schedule::default());
         }
-        self.plan.steps = self.block(0)?;
-        if self.cursor.peek() != Kind::End {
-            return Err(self.cursor.expected("the end of the text"));
-        }
+        self.plan.steps = self.block(depth)?;
         Ok(())
     }
 
@@ -276,7 +282,7 @@ impl Parser<'_> {
         let number = self.places.len();
         self.places.push(self.cursor.source.place(start));
         let (word, span) = self.cursor.word(
-            "a step: `step`, `launch`, `call`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`",
+            "a step: `step`, `launch`, `call`, `evaluate`, `stage`, `transfer`, `loop`, `branch` or `barrier`",
         )?;
         let step = match word {
             "step" => self.declared()?,
@@ -289,6 +295,7 @@ impl Parser<'_> {
                 let buffers = vec![from, self.region()?];
                 Step { buffers, ..Step::new(Action::Transfer, []) }
             }
+            "stage" => return self.stage(depth, number, start),
             "loop" => self.repeat(depth, number, start)?,
             "branch" => {
                 let condition = self.slot()?;
@@ -303,7 +310,7 @@ impl Parser<'_> {
             }
             _ => {
                 let message = format!("`{word}` is no step");
-                let help = "a step is `step`, `launch`, `call`, `evaluate`, `transfer`, `loop`, `branch` or `barrier`";
+                let help = "a step is `step`, `launch`, `call`, `evaluate`, `stage`, `transfer`, `loop`, `branch` or `barrier`";
                 return Err(self.cursor.source.error(Code::Syntax, span, message).help(help));
             }
         };
@@ -348,11 +355,7 @@ impl Parser<'_> {
             return Err(self.cursor.source.error(Code::UnknownName, at, message));
         }
         let roles: Vec<Role> = known.arguments().map(|b| known.buffer(b).role).collect();
-        self.cursor.expect("(")?;
-        let mut read = if self.cursor.at("->") { Vec::new() } else { self.regions()? };
-        self.cursor.expect("->")?;
-        let written = if self.cursor.at(")") { Vec::new() } else { self.regions()? };
-        self.cursor.expect(")")?;
+        let (mut read, written) = self.arguments()?;
         let reads = roles.iter().filter(|r| **r == Role::Input).count();
         if (read.len(), written.len()) != (reads, roles.len() - reads) {
             let message = format!(
@@ -378,6 +381,56 @@ impl Parser<'_> {
             }
         };
         Ok(Step { buffers, ..Step::new(action, []) })
+    }
+
+    /// What a step reads and what it writes.
+    fn arguments(&mut self) -> Result<(Vec<Region>, Vec<Region>)> {
+        self.cursor.expect("(")?;
+        let read = if self.cursor.at("->") { Vec::new() } else { self.regions()? };
+        self.cursor.expect("->")?;
+        let written = if self.cursor.at(")") { Vec::new() } else { self.regions()? };
+        self.cursor.expect(")")?;
+        Ok((read, written))
+    }
+
+    fn stage(&mut self, depth: usize, number: usize, start: Span) -> Result<Step> {
+        let (name, at) = self.cursor.at_name("the name of the stage, such as `@boxes`")?;
+        let mut plan = Plan { name: name.into_owned(), ..Plan::default() };
+        let (read, written) = self.arguments()?;
+        self.cursor.where_facts(&mut plan.facts)?;
+        self.head(number, start);
+        self.cursor.expect("{")?;
+        // Buffers and steps in it are its own.
+        let slots = std::mem::take(&mut self.slots);
+        let offsets = std::mem::take(&mut self.offsets);
+        let places = std::mem::take(&mut self.places);
+        std::mem::swap(&mut self.plan, &mut plan);
+        self.contents(depth + 1)?;
+        std::mem::swap(&mut self.plan, &mut plan);
+        (self.slots, self.offsets, self.places) = (slots, offsets, places);
+        let mut sizes = [vec![Dim::ZERO; read.len()], vec![Dim::ZERO; written.len()]];
+        let mut symbols = BTreeSet::new();
+        for b in &plan.buffers {
+            b.bytes.visit_symbols(&mut |s| {
+                symbols.insert(s.clone());
+            });
+            let (side, port) = match b.place {
+                Place::Input(n) => (0, n),
+                Place::Output(n) => (1, n),
+                _ => continue,
+            };
+            let Some(size) = sizes[side].get_mut(port) else {
+                let message = format!("the stage is given no buffer for `{}`", b.name);
+                return Err(self.cursor.source.error(Code::PlanRegion, at, message));
+            };
+            *size = b.bytes.clone();
+        }
+        let [inputs, outputs] =
+            sizes.map(|all| all.into_iter().map(|n| TensorType::new(DType::U8, [n])).collect());
+        let symbols = symbols.into_iter().collect();
+        let staged = Staged { plan: Arc::new(plan), inputs, outputs, symbols };
+        let buffers = read.into_iter().chain(written).collect();
+        Ok(Step { buffers, ..Step::new(Action::Staged(Box::new(staged)), []) })
     }
 
     fn repeat(&mut self, depth: usize, number: usize, start: Span) -> Result<Step> {

@@ -1,10 +1,10 @@
-//! Steps: launches, what is left to the host, loops and branches.
+//! Steps: launches, what is left to the host, stages, loops and branches.
 //!
 //! Loops and branches hold blocks of steps. A block begins and ends at a barrier: every member of the team goes
 //! through the same blocks, and reads a condition only when all have come to it.
 
-use super::{Access, Slot};
-use lawson_graph::{Dim, Error, Graph};
+use super::{Access, Plan, Slot};
+use lawson_graph::{Dim, Error, Graph, Symbol, TensorType};
 use std::sync::Arc;
 
 /// What happens to which buffers.
@@ -53,6 +53,8 @@ pub enum Action {
     },
     /// One member runs a part of the graph by the reference interpreter.
     Interpret(Interpreted),
+    /// All members of the team go through a plan of its own, for sizes that were found in this run.
+    Staged(Box<Staged>),
     /// Bytes go from one buffer to another of the same size, of which one lies in the host's memory and one on the device. The
     /// buffers are where they come from and where they go.
     Transfer,
@@ -77,6 +79,20 @@ pub struct Interpreted {
     pub graph: Arc<Graph>,
     /// Why no kernel computes it.
     pub why: Error,
+}
+
+/// A part of the graph whose sizes are found in a run, as a plan of its own. The step's buffers are the plan's inputs, then its outputs; those
+/// that are values of the host are tensors.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// The plan, for all sizes that its facts allow.
+    pub plan: Arc<Plan>,
+    /// The types of its inputs.
+    pub inputs: Vec<TensorType>,
+    /// The types of its outputs.
+    pub outputs: Vec<TensorType>,
+    /// The symbols that decide about it, which have their values when it starts.
+    pub symbols: Vec<Symbol>,
 }
 
 /// Steps that are repeated.
@@ -183,9 +199,12 @@ impl Action {
         matches!(self, Action::Loop(_) | Action::Branch(_))
     }
 
-    /// Whether it is left to the host: one member of a team runs it while the others wait, and a device waits for it.
+    /// Whether the host runs it, and a device waits for it.
     pub fn is_on_host(&self) -> bool {
-        matches!(self, Action::Evaluate { .. } | Action::Interpret(_) | Action::Call { .. })
+        matches!(
+            self,
+            Action::Evaluate { .. } | Action::Interpret(_) | Action::Call { .. } | Action::Staged(_)
+        )
     }
 
     /// Whether it copies what it reads before it writes.

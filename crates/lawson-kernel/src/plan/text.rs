@@ -52,6 +52,7 @@ impl Plan {
                 let ops: Vec<&str> = ops.map(|n| n.op.name()).collect();
                 if ops.is_empty() { "copy".to_string() } else { ops.join("+") }
             }
+            Action::Staged(_) => "stage".to_string(),
             Action::Transfer => "transfer".to_string(),
             Action::Loop(_) => "loop".to_string(),
             Action::Branch(_) => "branch".to_string(),
@@ -175,6 +176,12 @@ fn block(
             Action::Interpret(i) => {
                 writeln!(f, "{margin}{n}: interpreter, {what}")?;
                 writeln!(f, "{margin}   because {}", i.why.message())?;
+            }
+            Action::Staged(s) => {
+                writeln!(f, "{margin}{n}: {what} for sizes that are found in the run")?;
+                for line in s.plan.text(None).to_string().lines() {
+                    writeln!(f, "{margin}     {line}")?;
+                }
             }
             Action::Transfer => writeln!(f, "{margin}{n}: transfer, {what}")?,
             Action::Declared { .. } => writeln!(f, "{margin}{n}: declared, {what}")?,

@@ -149,7 +149,9 @@ impl Planned {
                     budget.max_bytes.or_else(memory::available),
                     "of memory",
                 )?;
-                Instance::Cpu(executable.instance(&bindings, team)?)
+                let mut instance = executable.instance(&bindings, team)?;
+                instance.set_max_bytes(budget.max_bytes);
+                Instance::Cpu(instance)
             }
             #[cfg(feature = "wgpu")]
             Runner::Wgpu { executable, .. } => {

@@ -144,7 +144,8 @@ fn sizes_that_data_decide_are_followed() {
         let given = [HostTensor::from_slice(&[8], &x).unwrap(), HostTensor::from_slice(&[], &[n]).unwrap()];
         let (results, program) = both(text, &given.map(Value::Tensor));
         assert_eq!(results[1].as_tensor().unwrap().sizes(), [n.min(8) as usize]);
-        assert_eq!(program.operators().unwrap().machine_code, 1);
+        let Operators { machine_code, interpreter, .. } = program.operators().unwrap();
+        assert!(machine_code > 1 && interpreter == 1, "{}", program.plan().unwrap());
     }
 }
 

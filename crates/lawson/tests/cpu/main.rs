@@ -13,6 +13,7 @@ mod ports;
 mod random;
 mod repeated;
 mod runs;
+mod stages;
 mod threads;
 mod views;
 mod ways;

@@ -6,7 +6,7 @@
 
 use lawson::Program;
 use lawson::graph::{DType, Graph, Node, Symbol, Type};
-use lawson::kernel::Action;
+use lawson::kernel::{Action, Plan};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +54,12 @@ impl Places {
         for port in program.inputs() {
             port.ty.visit_dims(&mut |d| d.visit_symbols(&mut |s| sizes.extend([s.clone()])));
         }
+        for plan in plan.plans() {
+            self.add_plan(plan, &sizes);
+        }
+    }
+
+    fn add_plan(&mut self, plan: &Plan, sizes: &BTreeSet<Symbol>) {
         plan.visit(&mut |step, _| match &step.action {
             Action::Launch { .. } | Action::Call { .. } => self.kernels += step.operators,
             Action::Evaluate { why, .. } => {
@@ -62,7 +68,7 @@ impl Places {
             Action::Interpret(part) => {
                 for node in part.graph.nodes() {
                     let name = name(node);
-                    if !on_host(&part.graph, node, &sizes) {
+                    if !on_host(&part.graph, node, sizes) {
                         self.misplaced.insert(name.clone(), part.why.message().to_string());
                     }
                     self.host.insert(name);
