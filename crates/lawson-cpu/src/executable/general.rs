@@ -79,6 +79,8 @@ pub(super) struct General {
     /// A table for each member, which alone locks it.
     own: Vec<Mutex<Vec<u64>>>,
     pub(super) host: Mutex<HostState>,
+    /// The values of symbols that a run begins with, if steps of the host may give others theirs: what the run before found is not known yet.
+    given: Option<Bindings>,
     /// The arena of its stages, one after another.
     pub(super) lent: Mutex<Option<Memory>>,
     /// Set by the member that runs steps of the host; looked at between two barriers.
@@ -155,6 +157,7 @@ impl General {
             }
         }
         let values = vec![None; plan.buffers.len()];
+        let given = items.iter().any(Item::is_fallible).then(|| bindings.clone());
         General {
             items,
             bases,
@@ -162,6 +165,7 @@ impl General {
             moving,
             own: (0..members).map(|_| Mutex::new(vec![0; words])).collect(),
             host: Mutex::new(HostState { values, bindings: bindings.clone(), error: None }),
+            given,
             lent: Mutex::new(None),
             failed: AtomicBool::new(false),
             value_inputs,
@@ -235,6 +239,9 @@ impl Instance {
     pub(super) fn start(&mut self) {
         let Some(general) = &mut self.general else { return };
         general.state().error = None;
+        if let Some(given) = general.given.clone() {
+            general.state().bindings = given;
+        }
         general.failed.store(false, Ordering::Relaxed);
         for patch in &general.patches {
             self.tables[patch.word] = match patch.what {
@@ -332,6 +339,9 @@ impl Me<'_, '_> {
                 self.given.member.barrier();
                 for patch in patches.iter().chain(&general.patches) {
                     self.table[patch.word] = fed.address(patch.what, run) + patch.offset;
+                }
+                if let (0, Some(given)) = (self.given.member.index(), &general.given) {
+                    self.state().bindings.clone_from(given);
                 }
                 self.feed_values(fed);
             } else if fed.again.times > 1 {
@@ -433,9 +443,21 @@ impl Me<'_, '_> {
     }
 
     fn iterate(&mut self, l: &Looping) {
+        let found = (l.fallible && self.given.member.index() == 0).then(|| self.state().bindings.clone());
+        self.iterations(l, found.as_ref());
+        if let Some(found) = found {
+            self.state().bindings = found;
+        }
+    }
+
+    /// All iterations, each of which begins with these values of symbols: what one finds is not known to the next.
+    fn iterations(&mut self, l: &Looping, found: Option<&Bindings>) {
         let mut done = 0;
         self.given.member.barrier();
         while l.times.is_none_or(|times| done < times) {
+            if let Some(found) = found {
+                self.state().bindings.clone_from(found);
+            }
             for (row, of, bytes, backward) in &l.rows {
                 let at = if *backward { l.times.unwrap_or(0) - 1 - done } else { done };
                 self.place(*row, self.base(*of) + at as u64 * bytes);

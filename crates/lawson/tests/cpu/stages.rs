@@ -314,5 +314,29 @@ fn facts_about_sizes_that_are_found_are_checked_before_a_stage_relies_on_them() 
     let error =
         session.run_values(&[tensor(&[3], &[0.0, 1.0, 2.0]), tensor(&[3], &[0.0, 0.0, 2.0])]).unwrap_err();
     assert!(error.to_string().contains("K == L"), "{error}");
+    // What the run before found proves nothing, and refutes nothing.
     run(&mut session, text, &[tensor(&[3], &[0.0, 0.0, 2.0]), tensor(&[3], &[0.0, 0.0, 2.0])]);
+    run(&mut session, text, &[tensor(&[3], &[1.0, 1.0, 2.0]), tensor(&[3], &[1.0, 1.0, 2.0])]);
+}
+
+#[test]
+fn what_an_iteration_finds_is_not_held_against_the_next() {
+    if !there() {
+        return;
+    }
+    let text = "graph @f(%x: i64[4]) -> (s: f32[4]) {
+      %s = scan %x {carried = 0, scanned = 1, length = 4}
+        body(%n: i64[]) {
+          %k = symbol %n {name = K, max = 100}
+          %m = add %k, %k
+          %l = symbol %m {name = L, max = 2*K}
+          %a = iota {dtype = f32, shape = [L], axis = 0}
+          %t = reduce_sum %a {axes = [0]}
+          return %t }
+      return %s }";
+    let program = compile(text);
+    let mut session = program.session();
+    for x in [[50i64, 3, 0, 70], [1, 2, 3, 4]] {
+        run(&mut session, text, &[HostTensor::from_slice(&[4], &x).unwrap().into()]);
+    }
 }
