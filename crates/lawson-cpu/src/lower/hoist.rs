@@ -63,8 +63,15 @@ impl<'k> Lowering<'k> {
         let mut written = IdSet::default();
         stored(&self.k.body, &mut written);
         let mut all: Vec<Depends> = Vec::with_capacity(self.k.exprs.len());
+        let used = self.used();
         for (n, e) in self.k.exprs.iter().enumerate() {
             let mut d = Depends::default();
+            // Where a load that nothing needs any more would lie, nobody asks.
+            if !used[n] && matches!(e, Expr::Load(_)) {
+                e.visit_operands(&mut |o| all[o.0 as usize].readers += 1);
+                all.push(d);
+                continue;
+            }
             e.visit_operands(&mut |o| {
                 let of = &all[o.0 as usize];
                 sorted_union(&mut d.axes, &of.axes);
@@ -114,6 +121,23 @@ impl<'k> Lowering<'k> {
             _ => {}
         });
         self.depends = all;
+    }
+
+    /// Which expressions the tree needs.
+    fn used(&self) -> Vec<bool> {
+        let mut roots: Vec<ExprId> = Vec::new();
+        self.k.visit(&mut |n| match n {
+            Node::Step { values, .. } => roots.extend(values),
+            Node::Store(s) => roots.push(s.value),
+            _ => {}
+        });
+        for acc in &self.k.accs {
+            roots.extend(acc.state.iter().map(|s| s.init));
+            roots.extend(acc.merged());
+        }
+        let mut used = vec![false; self.k.exprs.len()];
+        self.k.visit_below(&roots, &mut |e, _| used[e.0 as usize] = true);
+        used
     }
 
     /// What is known here.
@@ -283,11 +307,9 @@ impl<'k> Lowering<'k> {
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.
     pub(super) fn takes_place(&self, load: ExprId) -> Truth {
-        let mut truths = self.truths.borrow_mut();
-        if let Some((point, known)) = truths.get(&load)
-            && *point == self.point
-        {
-            return *known;
+        let known = &mut self.truths.borrow_mut()[load.0 as usize];
+        if known.0 == self.point {
+            return known.1;
         }
         let mut all = Truth::Always;
         for c in &self.depends[load.0 as usize].conditions {
@@ -300,7 +322,7 @@ impl<'k> Lowering<'k> {
                 }
             }
         }
-        truths.insert(load, (self.point, all));
+        *known = (self.point, all);
         all
     }
 
@@ -308,8 +330,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn mix_fixed(&self, h: &mut Hash128, axes: &[AxisId]) {
         for a in axes {
             if let Some(v) = self.fixed[a.0 as usize] {
-                h.mix(u64::from(a.0));
-                h.mix(v as u64);
+                h.mix(u64::from(a.0).rotate_left(40) ^ v as u64);
             }
         }
     }

@@ -73,20 +73,23 @@ impl<'k> Lowering<'k> {
     /// The same without writing an index down, if it is a sum of axes and the pointer is there: most points of a stage differ
     /// from the first by a number alone.
     fn known_place(&self, e: ExprId, buffer: BufferId) -> Option<Place> {
-        let (number, key, depth, stride) = self.with_offset(e, |common| {
-            let number = self.plain_offset(common)?;
-            let moving =
-                |(atom, _): &&(Atom, Dim)| matches!(atom, Atom::Axis(a) if self.scope.value(*a).is_none());
-            let in_lanes = |(atom, _): &&(Atom, Dim)| self.in_lanes(atom);
-            let stride = match common.terms().iter().filter(moving).find(in_lanes) {
-                None => Stride::None,
-                Some((_, c)) if c.is(1) => Stride::One,
-                Some(_) => return None,
-            };
-            let terms = || common.terms().iter().filter(moving).filter(|t| !in_lanes(t));
-            let depth = terms().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
-            Some((number, Self::pointer_key(buffer, terms()), depth, stride))
-        })??;
+        self.with_offset(e, |common| self.known_place_at(common, buffer))?
+    }
+
+    /// The same of an offset, as simple as it is at all points of the stage.
+    fn known_place_at(&self, common: &Index, buffer: BufferId) -> Option<Place> {
+        let number = self.plain_offset(common)?;
+        let moving =
+            |(atom, _): &&(Atom, Dim)| matches!(atom, Atom::Axis(a) if self.scope.value(*a).is_none());
+        let in_lanes = |(atom, _): &&(Atom, Dim)| self.in_lanes(atom);
+        let stride = match common.terms().iter().filter(moving).find(in_lanes) {
+            None => Stride::None,
+            Some((_, c)) if c.is(1) => Stride::One,
+            Some(_) => return None,
+        };
+        let terms = || common.terms().iter().filter(moving).filter(|t| !in_lanes(t));
+        let depth = terms().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
+        let key = Self::pointer_key(buffer, terms());
         let base = *self.frames[depth].pointers.get(&key)?;
         let size = bytes_of(self.k.buffer(buffer).dtype);
         let disp = small(number.saturating_mul(size)).ok()?;
@@ -388,7 +391,10 @@ impl<'k> Lowering<'k> {
     pub(super) fn store(&mut self, s: &Store, offset: &Index, value: V) -> Result<()> {
         let here = self.here();
         let dtype = self.k.buffer(s.buffer).dtype;
-        let place = self.place(s.buffer, self.scope.simplify(offset))?;
+        let place = match self.known_place_at(offset, s.buffer) {
+            Some(place) => place,
+            None => self.place(s.buffer, self.scope.simplify(offset))?,
+        };
         let addr = place.addr;
         let mut stride = place.stride;
         if let Some(v) = &self.vector
@@ -401,8 +407,7 @@ impl<'k> Lowering<'k> {
             stride = Stride::One;
         }
         let mask = if stride == Stride::None { None } else { self.lane_mask()? };
-        let lines = self.offset_is_line(offset);
-        let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
+        let stream = s.hint == StoreHint::Stream && mask.is_none() && self.offset_is_line(offset);
         if self.is_plain(dtype) {
             let store = match &stride {
                 Stride::One if stream => Op::Store { addr, src: value, shape: Shape::Stream, mask },
