@@ -161,15 +161,38 @@ impl<'k> Lowering<'k> {
 
     /// The outermost frame in which an expression can be computed.
     pub(super) fn depth(&self, e: ExprId) -> usize {
-        self.depth_if(e, self.bound_to_lanes(e))
+        self.standing(e).1
     }
 
-    /// The same, where it is known whether the expression is bound to the lanes.
-    pub(super) fn depth_if(&self, e: ExprId, bound: bool) -> usize {
-        let d = &self.depends[e.0 as usize];
-        if d.state {
-            return self.here();
+    /// Whether an expression is bound to the lanes, and the outermost frame in which it can be computed. For most expressions both are
+    /// the same at all points of a stage, and worked out once.
+    pub(super) fn standing(&self, e: ExprId) -> (bool, usize) {
+        let at = e.0 as usize;
+        let (stage, bound, depth) = self.standings.borrow()[at];
+        if stage == self.stage && self.around.is_some() {
+            return (bound, depth);
         }
+        let d = &self.depends[at];
+        let bound = self.bound_to_lanes(e);
+        if d.state {
+            return (bound, self.here());
+        }
+        let steady = self.vector.as_ref().is_none_or(|v| {
+            let reads = !d.loads.is_empty() && d.axes.binary_search(&v.axis).is_err();
+            v.end.terms().is_empty() && (!reads || self.has_lanes(v))
+        });
+        let least = self.least_depth(e, bound);
+        let asks = !d.loads.is_empty() && self.frames[least + 1..].iter().any(|f| f.outside.is_some());
+        let depth = if asks { self.depth_of_loads(e, least) } else { least };
+        if steady && !asks && d.data.is_empty() {
+            self.standings.borrow_mut()[at] = (self.stage, bound, depth);
+        }
+        (bound, depth)
+    }
+
+    /// The outermost frame that an expression's axes and operands allow.
+    fn least_depth(&self, e: ExprId, bound: bool) -> usize {
+        let d = &self.depends[e.0 as usize];
         let mut depth = 0;
         for a in &d.axes {
             if let Some((frame, _)) = self.dynamic[a.0 as usize] {
@@ -192,7 +215,12 @@ impl<'k> Lowering<'k> {
         for e in &d.data {
             depth = depth.max(self.depth_of_indices(*e));
         }
-        for load in &d.loads {
+        depth
+    }
+
+    /// The outermost frame, but not outside of `depth`, in which all loads of an expression are inside their buffers.
+    fn depth_of_loads(&self, e: ExprId, mut depth: usize) -> usize {
+        for load in &self.depends[e.0 as usize].loads {
             let mut crossed = (depth + 1..self.frames.len()).rev();
             let stays = |f: &usize| {
                 let outside = self.frames[*f].outside.as_ref();
@@ -339,7 +367,10 @@ impl<'k> Lowering<'k> {
     pub(super) fn mix_lanes(&self, h: &mut Hash128) {
         if let Some(v) = &self.vector {
             h.mix(u64::MAX ^ u64::from(v.instance));
-            mix_index(h, &self.lanes_end(v));
+            // One that moves with no axis is the same throughout the loop.
+            if !v.end.terms().is_empty() {
+                mix_index(h, &self.lanes_end(v));
+            }
         }
     }
 

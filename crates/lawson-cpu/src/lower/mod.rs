@@ -131,6 +131,9 @@ pub(crate) struct Lowering<'k> {
     /// What is known around all points of the stage that is being written, and the offsets of loads, as simple as that allows.
     around: Option<Scope<'k>>,
     simpler: RefCell<IdMap<ExprId, Index>>,
+    /// Counts the stages, and how expressions stand in them.
+    stage: u64,
+    standings: RefCell<Vec<(u64, bool, usize)>>,
     /// Counts the places at which something is written, and what is known there of the guards of loads.
     point: u64,
     truths: RefCell<Vec<(u64, Truth)>>,
@@ -177,6 +180,8 @@ pub(crate) fn lower(kernel: &Kernel, level: asm::Level, listing: bool) -> Result
         inside: RefCell::new(IdMap::default()),
         around: None,
         simpler: RefCell::new(IdMap::default()),
+        stage: 0,
+        standings: RefCell::new(vec![(0, false, 0); kernel.exprs.len()]),
         point: 1,
         truths: RefCell::new(vec![(0, Truth::Sometimes); kernel.exprs.len()]),
         depends: Vec::new(),
@@ -443,6 +448,7 @@ impl<'k> Lowering<'k> {
     /// Calls `write` at every point of the jammed axes.
     fn at_points(&mut self, write: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.around = Some(self.scope.clone());
+        self.stage += 1;
         let done = self.points_from(0, write);
         self.around = None;
         self.point += 1;
