@@ -129,6 +129,7 @@ struct Interval {
 }
 
 fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
+    lines.reserve(items.len());
     for item in items {
         match item {
             Item::Op(op) => lines.push(Line::Op(op)),
@@ -244,6 +245,8 @@ fn intervals_of(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry
         table: bool,
     }
     let mut seen: Vec<Option<Seen>> = classes.iter().map(|_| None).collect();
+    // In the order in which they are met, which is nearly that of their beginnings.
+    let mut met: Vec<V> = Vec::with_capacity(classes.len());
     // The loops around the current line.
     let mut stack: Vec<usize> = Vec::new();
     let mut access = |v: V, kind: Access, line: usize, stack: &[usize], rare: bool| {
@@ -258,6 +261,7 @@ fn intervals_of(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry
             None => {
                 let around = stack.len();
                 let (like, constant, table) = (None, None, false);
+                met.push(v);
                 *slot = Some(Seen { start: at, end: at, weight, rare, around, like, constant, table });
             }
             Some(s) => {
@@ -330,13 +334,12 @@ fn intervals_of(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry
             _ => {}
         }
     }
-    let mut out: Vec<Interval> = seen
+    let mut out: Vec<Interval> = met
         .into_iter()
-        .enumerate()
-        .filter_map(|(n, s)| {
-            let Seen { start, end, weight, rare, like, constant, table, .. } = s?;
+        .filter_map(|v| {
+            let Seen { start, end, weight, rare, like, constant, table, .. } = seen[v.0 as usize].take()?;
             let length = common[(end / 2).min(lines.len())] - common[start / 2];
-            let (v, class) = (V(n as u32), classes[n]);
+            let class = classes[v.0 as usize];
             Some(Interval { v, class, start, end, length, weight, rare, like, constant, table })
         })
         .collect();
@@ -366,15 +369,24 @@ impl<'c> Choice<'c> {
 fn scan(intervals: &[&Interval], choice: &Choice<'_>, entry: &[V; 4], locs: &mut [Loc]) -> bool {
     let mut free: Vec<u8> = choice.registers.iter().rev().copied().collect();
     let mut active: Vec<&Interval> = Vec::new();
+    // When the first of them is over.
+    let mut first_end = usize::MAX;
     let mut spilled = false;
     for (n, i) in intervals.iter().enumerate() {
-        active.retain(|a| {
-            let over = a.end <= i.start;
-            if over && let Loc::Reg(r) = locs[a.v.0 as usize] {
-                free.push(r);
-            }
-            !over
-        });
+        if first_end <= i.start {
+            first_end = usize::MAX;
+            active.retain(|a| {
+                let over = a.end <= i.start;
+                if over && let Loc::Reg(r) = locs[a.v.0 as usize] {
+                    free.push(r);
+                }
+                if !over {
+                    first_end = first_end.min(a.end);
+                }
+                !over
+            });
+        }
+        first_end = first_end.min(i.end);
         let arrives = entry.iter().position(|v| *v == i.v).map(|n| ENTRY[n]);
         let liked = i.like.and_then(|v| match locs[v.0 as usize] {
             Loc::Reg(r) => Some(r),

@@ -16,7 +16,7 @@ use lawson_kernel::{Index, Kernel};
 
 const CHANNELS: i64 = 5;
 const TAPS: i64 = 7;
-const COLUMNS: i64 = 48;
+const COLUMNS: i64 = 96;
 
 /// `max(Σ_c Σ_r x[c, 2·i + r] · w[c, r, j] + bias[j], 0)`: windows that overlap by all but two.
 fn windows(rows: i64) -> Kernel {

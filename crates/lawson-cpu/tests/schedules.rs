@@ -287,7 +287,8 @@ fn draw(rng: &mut Rng, kernel: &Kernel, lanes: u32) -> Option<Vec<Directive>> {
         }
         9 => vec![Directive::Execute { axis: all[0].0.clone(), kind: Kind::Parallel }],
         10 => vec![Directive::Peel { axis, first: rng.between(0, 2), last: rng.between(0, 2) }],
-        11 => vec![Directive::Clip { axis }],
+        11 if rng.one_in(2) => vec![Directive::Clip { axis }],
+        11 => vec![Directive::Decide { axis }],
         12 => {
             let dims = kernel.buffers.iter().find(|b| b.name == buffer)?.dims.len();
             let layout = match rng.below(3) {

@@ -4,7 +4,7 @@
 //! passes, hand over to the target.
 
 use crate::cpu::Isa;
-use crate::planned::{Planned, Unpacked};
+use crate::planned::{Making, Planned, Unpacked};
 use crate::repeated::feeds;
 use crate::session::Session;
 use lawson_cpu::team::Team;
@@ -164,15 +164,16 @@ impl Program {
             Target::Cpu => {
                 graph.check_sites(&[Site::Cpu])?;
                 let isa = usable(options.isa)?;
+                let made = Making::new(isa, options.team.as_ref());
                 let feeds = loops(options, &inputs, &outputs);
                 let code = match (&options.passes, options.fusion) {
-                    (Passes::Standard, Fusion::Predicted) => Unpacked::standard(&graph, isa, &feeds, times)?,
+                    (Passes::Standard, Fusion::Predicted) => Unpacked::standard(&graph, made, &feeds, times)?,
                     (Passes::None | Passes::Standard, fusion) => {
-                        Unpacked::new(&graph, isa, fusion, times)?.repeatable(&graph, &feeds)
+                        Unpacked::new(&graph, made, fusion, times)?.repeatable(&graph, &feeds)
                     }
                     (Passes::Custom(pipeline), fusion) => {
                         let graph = times.passes(|| pipeline.run(&graph))?;
-                        Unpacked::new(&graph, isa, fusion, times)?.repeatable(&graph, &feeds)
+                        Unpacked::new(&graph, made, fusion, times)?.repeatable(&graph, &feeds)
                     }
                 };
                 // Before the constants are laid out, so that each can go when its copy is there.

@@ -288,7 +288,7 @@ fn looped(graph: &Graph, feeds: &[(usize, usize)], steps: &Symbol) -> Result<Gra
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planned::Unpacked;
+    use crate::planned::{Making, Unpacked};
     use crate::program::CompileTimes;
     use lawson_cpu::Isa;
     use lawson_cpu::team::Team;
@@ -299,7 +299,12 @@ mod tests {
         let graph = Graph::parse(&format!("lawson 1\n{text}")).unwrap_or_else(|e| panic!("{e}"));
         let repeated = Repeated::of(&graph, vec![(0, 0)])?;
         let team = Team::new(1).unwrap_or_else(|e| panic!("{e}"));
-        let code = Unpacked::new(&graph, Isa::best(), Fusion::Predicted, &mut CompileTimes::default());
+        let code = Unpacked::new(
+            &graph,
+            Making::new(Isa::best(), None),
+            Fusion::Predicted,
+            &mut CompileTimes::default(),
+        );
         let planned = code.and_then(|code| code.pack(Some(team))).unwrap_or_else(|e| panic!("{e}"));
         Some(repeated.planned(&planned).is_some())
     }

@@ -4,11 +4,12 @@
 //! members' scratch and the argument tables for the sizes of its last run. A run writes the caller's addresses into
 //! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
 //!
-//! `beside.rs` has kernels for plans of other targets. A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
+//! `emitted.rs` makes the code, `beside.rs` has kernels for plans of other targets. A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
 //! are launches alone, `general.rs` through all others, `stage.rs` through plans of stages, which are executables of their own, and `host.rs` does what is
 //! left to the host; `profile.rs` runs with a clock.
 
 mod beside;
+mod emitted;
 mod general;
 mod host;
 mod instance;
@@ -19,13 +20,14 @@ mod stage;
 pub use beside::Beside;
 pub use instance::Instance;
 
+use crate::Isa;
 use crate::constants::Constants;
 use crate::exec::{CodeBuilder, Entry, ExecutableMemory};
-use crate::kernel::{Emitted, Listing, emit};
+use crate::kernel::Emitted;
 use crate::team::Team;
-use crate::{Isa, Unsupported};
+use emitted::{Codes, code, emit_all};
 use lawson_graph::{Code, Error, Result};
-use lawson_kernel::{For, Kernel, Node, Plan, Store, StoreHint};
+use lawson_kernel::Plan;
 use std::sync::Arc;
 
 /// A plan as machine code, with its constants laid out.
@@ -73,25 +75,6 @@ struct Part {
 /// The most members that a team may have for a plan.
 pub const MAX_MEMBERS: usize = 256;
 
-fn without_streams(kernel: &Kernel) -> Option<Kernel> {
-    fn clear(nodes: &mut [Node], found: &mut bool) {
-        for n in nodes {
-            match n {
-                Node::Store(Store { hint, .. }) => {
-                    *found |= *hint == StoreHint::Stream;
-                    *hint = StoreHint::Keep;
-                }
-                Node::For(For { body, .. }) | Node::Accumulate { body, .. } => clear(body, found),
-                _ => {}
-            }
-        }
-    }
-    let mut plain = kernel.clone();
-    let mut found = false;
-    clear(&mut plain.body, &mut found);
-    found.then_some(plain)
-}
-
 /// Leaves those of these kernels that have no code to the evaluator, as running the plan does, and all such kernels of stages.
 pub fn leave_to_evaluator(plan: &mut Plan, kernels: impl IntoIterator<Item = usize>, isa: Isa) {
     for stage in plan.stages_mut() {
@@ -106,20 +89,20 @@ pub fn leave_to_evaluator(plan: &mut Plan, kernels: impl IntoIterator<Item = usi
     }
 }
 
-fn code(kernel: &Kernel, isa: Isa) -> Result<Emitted> {
-    let refused = |e: Unsupported| Error::new(Code::NotEmitted, e.to_string());
-    emit(kernel, isa, Listing::Off).map_err(refused)
-}
-
 impl Unpacked {
-    /// Emits every kernel of a plan. The graph has so many inputs and outputs.
-    pub fn new(mut plan: Plan, inputs: usize, outputs: usize, isa: Isa) -> Result<Unpacked> {
+    /// Emits every kernel of a plan, by at most so many threads. The graph has so many inputs and outputs.
+    pub fn new(mut plan: Plan, inputs: usize, outputs: usize, isa: Isa, threads: usize) -> Result<Unpacked> {
         plan.check_runnable()?;
         let mut stages = Vec::new();
         for stage in plan.stages_mut() {
             let (inputs, outputs) = (stage.inputs.len(), stage.outputs.len());
-            let inner =
-                Unpacked::new(Arc::unwrap_or_clone(std::mem::take(&mut stage.plan)), inputs, outputs, isa)?;
+            let inner = Unpacked::new(
+                Arc::unwrap_or_clone(std::mem::take(&mut stage.plan)),
+                inputs,
+                outputs,
+                isa,
+                threads,
+            )?;
             // Without the constants, so that those are let go when they are laid out.
             let mut shown = inner.plan.clone();
             shown.forget_constants();
@@ -129,21 +112,15 @@ impl Unpacked {
         let mut builder = CodeBuilder::new();
         let mut kernels = Vec::with_capacity(plan.kernels.len());
         let mut scratch_bytes = stages.iter().map(|s| s.scratch_bytes).max().unwrap_or(0);
-        for n in 0..plan.kernels.len() {
-            let k = &plan.kernels[n];
-            let mut part = |k: &Kernel| -> Result<Part> {
-                let emitted = code(k, isa)?;
-                scratch_bytes = scratch_bytes.max(emitted.scratch_bytes);
-                Ok(Part { entry: builder.add(&emitted.code), emitted })
-            };
-            let variants = match without_streams(k) {
-                None => part(k).map(|plain| Variants { plain, streaming: None }),
-                Some(plain) => {
-                    part(&plain).and_then(|plain| Ok(Variants { plain, streaming: Some(part(k)?) }))
+        let mut part = |emitted: Emitted| {
+            scratch_bytes = scratch_bytes.max(emitted.scratch_bytes);
+            Part { entry: builder.add(&emitted.code), emitted }
+        };
+        for (n, codes) in emit_all(&plan.kernels, isa, threads).into_iter().enumerate() {
+            match codes {
+                Ok(Codes { plain, streaming }) => {
+                    kernels.push(Some(Variants { plain: part(plain), streaming: streaming.map(&mut part) }));
                 }
-            };
-            match variants {
-                Ok(variants) => kernels.push(Some(variants)),
                 Err(why) => {
                     plan.evaluate(n, &why);
                     kernels.push(None);
@@ -185,7 +162,7 @@ impl Unpacked {
 impl Executable {
     /// Emits every kernel of a plan and packs its constants. The graph has so many inputs and outputs.
     pub fn new(plan: Plan, inputs: usize, outputs: usize, isa: Isa, team: &Team) -> Result<Executable> {
-        Unpacked::new(plan, inputs, outputs, isa)?.pack(team)
+        Unpacked::new(plan, inputs, outputs, isa, team.members())?.pack(team)
     }
 
     /// The plan, without the elements of its constants.

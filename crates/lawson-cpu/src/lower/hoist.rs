@@ -63,8 +63,15 @@ impl<'k> Lowering<'k> {
         let mut written = IdSet::default();
         stored(&self.k.body, &mut written);
         let mut all: Vec<Depends> = Vec::with_capacity(self.k.exprs.len());
+        let used = self.used();
         for (n, e) in self.k.exprs.iter().enumerate() {
             let mut d = Depends::default();
+            // Where a load that nothing needs any more would lie, nobody asks.
+            if !used[n] && matches!(e, Expr::Load(_)) {
+                e.visit_operands(&mut |o| all[o.0 as usize].readers += 1);
+                all.push(d);
+                continue;
+            }
             e.visit_operands(&mut |o| {
                 let of = &all[o.0 as usize];
                 sorted_union(&mut d.axes, &of.axes);
@@ -116,6 +123,23 @@ impl<'k> Lowering<'k> {
         self.depends = all;
     }
 
+    /// Which expressions the tree needs.
+    fn used(&self) -> Vec<bool> {
+        let mut roots: Vec<ExprId> = Vec::new();
+        self.k.visit(&mut |n| match n {
+            Node::Step { values, .. } => roots.extend(values),
+            Node::Store(s) => roots.push(s.value),
+            _ => {}
+        });
+        for acc in &self.k.accs {
+            roots.extend(acc.state.iter().map(|s| s.init));
+            roots.extend(acc.merged());
+        }
+        let mut used = vec![false; self.k.exprs.len()];
+        self.k.visit_below(&roots, &mut |e, _| used[e.0 as usize] = true);
+        used
+    }
+
     /// What is known here.
     pub(super) fn outside(&mut self) -> Outside<'k> {
         self.places += 1;
@@ -137,15 +161,38 @@ impl<'k> Lowering<'k> {
 
     /// The outermost frame in which an expression can be computed.
     pub(super) fn depth(&self, e: ExprId) -> usize {
-        self.depth_if(e, self.bound_to_lanes(e))
+        self.standing(e).1
     }
 
-    /// The same, where it is known whether the expression is bound to the lanes.
-    pub(super) fn depth_if(&self, e: ExprId, bound: bool) -> usize {
-        let d = &self.depends[e.0 as usize];
-        if d.state {
-            return self.here();
+    /// Whether an expression is bound to the lanes, and the outermost frame in which it can be computed. For most expressions both are
+    /// the same at all points of a stage, and worked out once.
+    pub(super) fn standing(&self, e: ExprId) -> (bool, usize) {
+        let at = e.0 as usize;
+        let (stage, bound, depth) = self.standings.borrow()[at];
+        if stage == self.stage && self.around.is_some() {
+            return (bound, depth);
         }
+        let d = &self.depends[at];
+        let bound = self.bound_to_lanes(e);
+        if d.state {
+            return (bound, self.here());
+        }
+        let steady = self.vector.as_ref().is_none_or(|v| {
+            let reads = !d.loads.is_empty() && d.axes.binary_search(&v.axis).is_err();
+            v.end.terms().is_empty() && (!reads || self.has_lanes(v))
+        });
+        let least = self.least_depth(e, bound);
+        let asks = !d.loads.is_empty() && self.frames[least + 1..].iter().any(|f| f.outside.is_some());
+        let depth = if asks { self.depth_of_loads(e, least) } else { least };
+        if steady && !asks && d.data.is_empty() {
+            self.standings.borrow_mut()[at] = (self.stage, bound, depth);
+        }
+        (bound, depth)
+    }
+
+    /// The outermost frame that an expression's axes and operands allow.
+    fn least_depth(&self, e: ExprId, bound: bool) -> usize {
+        let d = &self.depends[e.0 as usize];
         let mut depth = 0;
         for a in &d.axes {
             if let Some((frame, _)) = self.dynamic[a.0 as usize] {
@@ -168,7 +215,12 @@ impl<'k> Lowering<'k> {
         for e in &d.data {
             depth = depth.max(self.depth_of_indices(*e));
         }
-        for load in &d.loads {
+        depth
+    }
+
+    /// The outermost frame, but not outside of `depth`, in which all loads of an expression are inside their buffers.
+    fn depth_of_loads(&self, e: ExprId, mut depth: usize) -> usize {
+        for load in &self.depends[e.0 as usize].loads {
             let mut crossed = (depth + 1..self.frames.len()).rev();
             let stays = |f: &usize| {
                 let outside = self.frames[*f].outside.as_ref();
@@ -283,11 +335,9 @@ impl<'k> Lowering<'k> {
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.
     pub(super) fn takes_place(&self, load: ExprId) -> Truth {
-        let mut truths = self.truths.borrow_mut();
-        if let Some((point, known)) = truths.get(&load)
-            && *point == self.point
-        {
-            return *known;
+        let known = &mut self.truths.borrow_mut()[load.0 as usize];
+        if known.0 == self.point {
+            return known.1;
         }
         let mut all = Truth::Always;
         for c in &self.depends[load.0 as usize].conditions {
@@ -300,7 +350,7 @@ impl<'k> Lowering<'k> {
                 }
             }
         }
-        truths.insert(load, (self.point, all));
+        *known = (self.point, all);
         all
     }
 
@@ -308,8 +358,7 @@ impl<'k> Lowering<'k> {
     pub(super) fn mix_fixed(&self, h: &mut Hash128, axes: &[AxisId]) {
         for a in axes {
             if let Some(v) = self.fixed[a.0 as usize] {
-                h.mix(u64::from(a.0));
-                h.mix(v as u64);
+                h.mix(u64::from(a.0).rotate_left(40) ^ v as u64);
             }
         }
     }
@@ -318,7 +367,10 @@ impl<'k> Lowering<'k> {
     pub(super) fn mix_lanes(&self, h: &mut Hash128) {
         if let Some(v) = &self.vector {
             h.mix(u64::MAX ^ u64::from(v.instance));
-            mix_index(h, &self.lanes_end(v));
+            // One that moves with no axis is the same throughout the loop.
+            if !v.end.terms().is_empty() {
+                mix_index(h, &self.lanes_end(v));
+            }
         }
     }
 

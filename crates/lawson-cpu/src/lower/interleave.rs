@@ -5,10 +5,11 @@
 //! chains of several points are merged, an operation of each in turn, as many of them as the registers hold.
 
 use super::Lowering;
-use super::hash::{IdMap, IdSet};
+use super::hash::IdSet;
 use crate::asm::Level;
 use crate::code::{Access, Class, Item, Op, V};
 use crate::error::Result;
+use std::ops::Range;
 
 /// Chains that are shorter overlap by themselves.
 const LEAST: usize = 6;
@@ -38,36 +39,35 @@ impl Lowering<'_> {
             return Ok(());
         }
         let mut items = self.frames[here].items.split_off(first);
-        let mut chains: Vec<Chain> = Vec::with_capacity(starts.len());
-        for start in starts.iter().rev() {
-            chains.push(Chain::new(items.split_off(start - first)));
-        }
-        chains.reverse();
-        let (abreast, lag) = self.abreast(&chains);
+        let ends = starts[1..].iter().copied().chain([first + items.len()]);
+        let parts = starts.iter().zip(ends).map(|(start, end)| start - first..end - first);
+        let mut chains = Chains::new(&items, parts);
+        let (abreast, lag) = self.abreast(&mut chains);
         // Groups of nearly equal size.
-        let groups = chains.len().div_ceil(abreast);
-        let size = chains.len().div_ceil(groups);
-        while !chains.is_empty() {
-            let rest = chains.split_off(size.min(chains.len()));
-            merge(chains, lag, &mut self.frames[here].items);
-            chains = rest;
+        let groups = chains.all.len().div_ceil(abreast);
+        let size = chains.all.len().div_ceil(groups);
+        let mut order = Vec::with_capacity(items.len());
+        for group in (0..chains.all.len()).step_by(size) {
+            chains.merge(&items, group..(group + size).min(chains.all.len()), lag, &mut order);
         }
+        let taken = |n: usize| std::mem::replace(&mut items[n], Item::Comment(String::new()));
+        self.frames[here].items.extend(order.into_iter().map(taken));
         Ok(())
     }
 
     /// How many chains fit in the registers together, and by how many items each follows the one before. Constants and tables can be
     /// operands in memory.
-    fn abreast(&self, chains: &[Chain]) -> (usize, usize) {
+    fn abreast(&self, chains: &mut Chains) -> (usize, usize) {
         let mut own = 1;
         let mut shared: IdSet<V> = IdSet::default();
-        for c in chains {
-            own = own.max(c.most_alive(&self.classes));
-            let vectors = c.reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector);
+        for n in 0..chains.all.len() {
+            own = own.max(chains.most_alive(n, &self.classes));
+            let vectors = chains.all[n].reads.iter().filter(|v| self.classes[v.0 as usize] == Class::Vector);
             shared.extend(vectors.filter(|v| !self.constants.contains(v)));
         }
         let registers = if self.level == Level::Avx2 { REGISTERS / 2 } else { REGISTERS };
         let abreast = (registers.saturating_sub(shared.len()) / own).clamp(1, MOST);
-        let long = chains.iter().all(|c| c.items.len() >= LONG);
+        let long = chains.all.iter().all(|c| c.items.len() >= LONG);
         // More fit where their widest points do not coincide.
         if long && (2..MOST).contains(&abreast) { (MOST, LAG) } else { (abreast, 0) }
     }
@@ -75,47 +75,111 @@ impl Lowering<'_> {
 
 /// The code of one point.
 struct Chain {
-    items: Vec<Item>,
-    /// What it reads and does not write itself.
-    reads: IdSet<V>,
-    /// How often it writes a register.
-    writes: IdMap<V, usize>,
+    /// Which of all items.
+    items: Range<usize>,
+    /// What it reads and does not write itself before, each once.
+    reads: Vec<V>,
+    /// What it writes, each once, and how often.
+    writes: Vec<(V, u32)>,
+    has_loop: bool,
 }
 
-impl Chain {
-    fn new(items: Vec<Item>) -> Chain {
-        let mut writes: IdMap<V, usize> = IdMap::default();
-        let mut reads = IdSet::default();
-        for item in &items {
-            visit(item, &mut |v, access| {
-                if access != Access::Def && !writes.contains_key(&v) {
-                    reads.insert(v);
-                }
-                if matches!(access, Access::Def | Access::Both) {
-                    *writes.entry(v).or_default() += 1;
-                }
-            });
+/// The code of all points of a stage.
+struct Chains {
+    all: Vec<Chain>,
+    /// The registers that items touch, one item after another, and where those of each end.
+    touched: Vec<(V, Access)>,
+    ends: Vec<usize>,
+    rare: Vec<bool>,
+    registers: Vec<Register>,
+}
+
+/// What is noted of a register while chains are looked at.
+#[derive(Clone, Copy, Default)]
+struct Register {
+    /// The chain, from 1 on, that was last seen to read it before it wrote it, and that was last seen to write it.
+    read: usize,
+    written: usize,
+    /// Where the chain that writes it touches it first and last.
+    span: Option<(usize, usize)>,
+    /// Its place among what that chain writes.
+    place: usize,
+    /// How many writes of that chain are to come, while chains are merged.
+    left: u32,
+}
+
+impl Chains {
+    /// The items of a stage; each chain is a part of them.
+    fn new(items: &[Item], parts: impl Iterator<Item = Range<usize>>) -> Chains {
+        let mut touched = Vec::with_capacity(4 * items.len());
+        let mut ends = Vec::with_capacity(items.len());
+        for item in items {
+            visit(item, &mut |v, access| touched.push((v, access)));
+            ends.push(touched.len());
         }
-        Chain { items, reads, writes }
+        let count = touched.iter().map(|(v, _)| v.0 as usize + 1).max().unwrap_or(0);
+        let rare = items.iter().map(|i| matches!(i, Item::If { .. })).collect();
+        let registers = vec![Register::default(); count];
+        let mut chains = Chains { all: Vec::new(), touched, ends, rare, registers };
+        for part in parts {
+            let has_loop = items[part.clone()].iter().any(|i| matches!(i, Item::Loop(_)));
+            chains.add(part, has_loop);
+        }
+        chains
     }
 
-    /// How many vectors of its own are alive at once, in code that is not rare.
-    fn most_alive(&self, classes: &[Class]) -> usize {
-        // Where each is met first and last.
-        let mut spans: IdMap<V, (usize, usize)> = IdMap::default();
-        for (n, item) in self.items.iter().enumerate() {
-            visit(item, &mut |v, _| {
-                if classes[v.0 as usize] == Class::Vector && self.writes.contains_key(&v) {
-                    spans.entry(v).and_modify(|(_, last)| *last = n).or_insert((n, n));
+    fn add(&mut self, items: Range<usize>, has_loop: bool) {
+        let number = self.all.len() + 1;
+        let (mut reads, mut writes): (Vec<V>, Vec<(V, u32)>) = (Vec::new(), Vec::new());
+        for (v, access) in &self.touched[self.places(items.clone())] {
+            let r = &mut self.registers[v.0 as usize];
+            if *access != Access::Def && r.written != number && r.read != number {
+                r.read = number;
+                reads.push(*v);
+            }
+            if matches!(access, Access::Def | Access::Both) {
+                if r.written != number {
+                    (r.written, r.place) = (number, writes.len());
+                    writes.push((*v, 0));
                 }
-            });
+                writes[r.place].1 += 1;
+            }
         }
-        let mut changes = vec![0; self.items.len() + 1];
-        for (first, last) in spans.into_values() {
+        self.all.push(Chain { items, reads, writes, has_loop });
+    }
+
+    /// Where the registers that some items touch stand.
+    fn places(&self, items: Range<usize>) -> Range<usize> {
+        let end = |n: usize| if n == 0 { 0 } else { self.ends[n - 1] };
+        end(items.start)..end(items.end)
+    }
+
+    /// How many vectors of its own a chain has alive at once, in code that is not rare.
+    fn most_alive(&mut self, chain: usize, classes: &[Class]) -> usize {
+        let items = self.all[chain].items.clone();
+        let number = chain + 1;
+        for (v, _) in &self.all[chain].writes {
+            let r = &mut self.registers[v.0 as usize];
+            (r.written, r.span) = (number, None);
+        }
+        for n in items.clone() {
+            for (v, _) in &self.touched[self.places(n..n + 1)] {
+                let r = &mut self.registers[v.0 as usize];
+                if r.written == number {
+                    r.span = Some((r.span.map_or(n, |(first, _)| first), n));
+                }
+            }
+        }
+        let mut changes = vec![0; items.len() + 1];
+        for (v, _) in &self.all[chain].writes {
+            let span = self.registers[v.0 as usize].span;
+            let Some((first, last)) = span.filter(|_| classes[v.0 as usize] == Class::Vector) else {
+                continue;
+            };
             // What rare code needs for itself alone may wait in memory.
-            if first < last || !matches!(self.items[last], Item::If { .. }) {
-                changes[first] += 1;
-                changes[last + 1] -= 1;
+            if first < last || !self.rare[last] {
+                changes[first - items.start] += 1;
+                changes[last + 1 - items.start] -= 1;
             }
         }
         let alive = changes.iter().scan(0i64, |alive, change| {
@@ -124,10 +188,80 @@ impl Chain {
         });
         alive.max().map_or(0, |most| most as usize)
     }
+
+    /// Whether chains may be merged at all: none holds a loop, and no register is written by two of them, or by one after another has
+    /// read it.
+    fn are_apart(&mut self, group: Range<usize>) -> bool {
+        for c in &self.all[group.clone()] {
+            let touched = c.reads.iter().chain(c.writes.iter().map(|(v, _)| v));
+            touched.for_each(|v| self.registers[v.0 as usize] = Register::default());
+        }
+        for (n, c) in group.clone().zip(&self.all[group]) {
+            let free = |(v, _): &(V, u32)| {
+                let r = &self.registers[v.0 as usize];
+                r.read == 0 && r.written == 0
+            };
+            if c.has_loop || !c.writes.iter().all(free) {
+                return false;
+            }
+            c.reads.iter().for_each(|v| self.registers[v.0 as usize].read = n + 1);
+            for (v, count) in &c.writes {
+                let r = &mut self.registers[v.0 as usize];
+                (r.written, r.left) = (n + 1, *count);
+            }
+        }
+        true
+    }
+
+    /// Appends the items of chains, one of each in turn, each chain so many items behind the one before. What one reads of an earlier one
+    /// waits until that is complete, and stores stay in order.
+    fn merge(&mut self, items: &[Item], group: Range<usize>, lag: usize, out: &mut Vec<usize>) {
+        if group.len() < 2 || !self.are_apart(group.clone()) {
+            out.extend(self.all[group].iter().flat_map(|c| c.items.clone()));
+            return;
+        }
+        let stores = |n: usize| {
+            matches!(items[n], Item::Op(Op::Store { .. } | Op::Scatter { .. } | Op::ScatterSmall { .. }))
+        };
+        let mut queues: Vec<Range<usize>> = self.all[group.clone()].iter().map(|c| c.items.clone()).collect();
+        let mut stores_left: Vec<usize> =
+            queues.iter().map(|q| q.clone().filter(|n| stores(*n)).count()).collect();
+        let mut taken = vec![0; queues.len()];
+        while queues.iter().any(|q| !q.is_empty()) {
+            for n in 0..queues.len() {
+                if queues[n].is_empty() {
+                    continue;
+                }
+                let item = queues[n].start;
+                if lag > 0 && n > 0 && !queues[n - 1].is_empty() && taken[n - 1] <= taken[n] + lag {
+                    continue;
+                }
+                let number = group.start + n + 1;
+                let places = self.places(item..item + 1);
+                let ready = |(v, _): &(V, Access)| {
+                    let r = &self.registers[v.0 as usize];
+                    r.written == number || r.left == 0
+                };
+                let in_order = !stores(item) || stores_left[..n].iter().all(|count| *count == 0);
+                if !in_order || !self.touched[places.clone()].iter().all(ready) {
+                    continue;
+                }
+                stores_left[n] -= usize::from(stores(item));
+                for (v, access) in &self.touched[places] {
+                    if matches!(access, Access::Def | Access::Both) {
+                        self.registers[v.0 as usize].left -= 1;
+                    }
+                }
+                out.push(item);
+                queues[n].start += 1;
+                taken[n] += 1;
+            }
+        }
+    }
 }
 
 /// Calls `f` with every register of an item.
-fn visit(item: &Item, f: &mut dyn FnMut(V, Access)) {
+fn visit(item: &Item, f: &mut impl FnMut(V, Access)) {
     match item {
         Item::Op(op) => {
             let mut op: Op = *op;
@@ -139,72 +273,6 @@ fn visit(item: &Item, f: &mut dyn FnMut(V, Access)) {
             body.iter().for_each(|item| visit(item, f));
         }
         Item::Loop(_) | Item::Comment(_) => {}
-    }
-}
-
-/// Whether chains may be merged at all: none holds a loop, and no register is written by two of them, or by one after another has
-/// read it.
-fn are_apart(chains: &[Chain]) -> bool {
-    let mut read_before: IdSet<V> = IdSet::default();
-    let mut written: IdSet<V> = IdSet::default();
-    chains.iter().all(|c| {
-        let apart = c.items.iter().all(|i| !matches!(i, Item::Loop(_)))
-            && c.writes.keys().all(|v| !read_before.contains(v) && !written.contains(v));
-        read_before.extend(&c.reads);
-        written.extend(c.writes.keys());
-        apart
-    })
-}
-
-/// Appends chains, an item of each in turn, each so many items behind the one before. What one reads of an earlier one waits until that is
-/// complete, and stores stay in order.
-fn merge(chains: Vec<Chain>, lag: usize, out: &mut Vec<Item>) {
-    if chains.len() < 2 || !are_apart(&chains) {
-        out.extend(chains.into_iter().flat_map(|c| c.items));
-        return;
-    }
-    let mut left: IdMap<V, (usize, usize)> = IdMap::default();
-    for (n, c) in chains.iter().enumerate() {
-        left.extend(c.writes.iter().map(|(v, count)| (*v, (n, *count))));
-    }
-    let stores = |item: &Item| {
-        matches!(item, Item::Op(Op::Store { .. } | Op::Scatter { .. } | Op::ScatterSmall { .. }))
-    };
-    let mut stores_left: Vec<usize> =
-        chains.iter().map(|c| c.items.iter().filter(|i| stores(i)).count()).collect();
-    let mut queues: Vec<_> = chains.into_iter().map(|c| c.items.into_iter().peekable()).collect();
-    let mut left_of: Vec<usize> = queues.iter().map(ExactSizeIterator::len).collect();
-    let mut taken = vec![0; queues.len()];
-    loop {
-        let mut done = true;
-        for (n, queue) in queues.iter_mut().enumerate() {
-            let Some(item) = queue.peek() else { continue };
-            done = false;
-            if lag > 0 && n > 0 && left_of[n - 1] > 0 && taken[n - 1] <= taken[n] + lag {
-                continue;
-            }
-            let mut ready = !stores(item) || stores_left[..n].iter().all(|count| *count == 0);
-            visit(item, &mut |v, _| {
-                ready &= left.get(&v).is_none_or(|(of, count)| *of == n || *count == 0);
-            });
-            if !ready {
-                continue;
-            }
-            stores_left[n] -= usize::from(stores(item));
-            visit(item, &mut |v, access| {
-                if matches!(access, Access::Def | Access::Both)
-                    && let Some((_, count)) = left.get_mut(&v)
-                {
-                    *count -= 1;
-                }
-            });
-            out.extend(queue.next());
-            left_of[n] -= 1;
-            taken[n] += 1;
-        }
-        if done {
-            return;
-        }
     }
 }
 
@@ -229,14 +297,26 @@ mod tests {
     }
 
     fn merged_behind(chains: Vec<Vec<Item>>, lag: usize) -> Vec<u32> {
-        let mut out = Vec::new();
-        merge(chains.into_iter().map(Chain::new).collect(), lag, &mut out);
-        let register = |item: &Item| match item {
+        let (items, mut chains) = all(chains);
+        let mut order = Vec::new();
+        chains.merge(&items, 0..chains.all.len(), lag, &mut order);
+        let register = |n: &usize| match &items[*n] {
             Item::Op(Op::Vec3 { dst, .. }) => dst.0,
             Item::Op(Op::Store { src, .. }) => 100 + src.0,
             _ => 0,
         };
-        out.iter().map(register).collect()
+        order.iter().map(register).collect()
+    }
+
+    fn all(chains: Vec<Vec<Item>>) -> (Vec<Item>, Chains) {
+        let mut parts = Vec::new();
+        let mut items = Vec::new();
+        for chain in chains {
+            parts.push(items.len()..items.len() + chain.len());
+            items.extend(chain);
+        }
+        let chains = Chains::new(&items, parts.into_iter());
+        (items, chains)
     }
 
     #[test]
@@ -272,9 +352,10 @@ mod tests {
         ];
         let mut classes = vec![Class::Vector; 100];
         (classes[80], classes[99]) = (Class::Mask, Class::General);
-        let chain = Chain::new(items);
-        assert_eq!(chain.most_alive(&classes), 2);
-        assert_eq!(chain.reads, IdSet::from_iter([80, 90, 91, 99].map(V)));
+        let (_, mut chains) = all(vec![items]);
+        assert_eq!(chains.most_alive(0, &classes), 2);
+        let reads: IdSet<V> = chains.all[0].reads.iter().copied().collect();
+        assert_eq!(reads, IdSet::from_iter([80, 90, 91, 99].map(V)));
     }
 
     #[test]

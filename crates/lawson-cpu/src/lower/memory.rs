@@ -73,28 +73,40 @@ impl<'k> Lowering<'k> {
     /// The same without writing an index down, if it is a sum of axes and the pointer is there: most points of a stage differ
     /// from the first by a number alone.
     fn known_place(&self, e: ExprId, buffer: BufferId) -> Option<Place> {
-        let (number, key, depth, stride) = self.with_offset(e, |common| {
-            let number = self.plain_offset(common)?;
-            let moving =
-                |(atom, _): &&(Atom, Dim)| matches!(atom, Atom::Axis(a) if self.scope.value(*a).is_none());
-            let in_lanes = |(atom, _): &&(Atom, Dim)| self.in_lanes(atom);
-            let stride = match common.terms().iter().filter(moving).find(in_lanes) {
-                None => Stride::None,
-                Some((_, c)) if c.is(1) => Stride::One,
-                Some(_) => return None,
-            };
-            let terms = || common.terms().iter().filter(moving).filter(|t| !in_lanes(t));
-            let depth = terms().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
-            Some((number, Self::pointer_key(buffer, terms()), depth, stride))
-        })??;
-        let base = *self.frames[depth].pointers.get(&key)?;
+        self.with_offset(e, |common| self.known_place_at(common, buffer))?
+    }
+
+    /// The same of an offset, as simple as it is at all points of the stage.
+    fn known_place_at(&self, common: &Index, buffer: BufferId) -> Option<Place> {
+        let lanes = self.vector.as_ref().map(|v| v.axis);
+        let mut number = common.offset().as_const()?;
+        let (mut stride, mut depth) = (Stride::None, 0);
+        let mut key = Self::pointer_hash(buffer);
+        for (atom, c) in common.terms() {
+            let (Atom::Axis(a), Some(by)) = (atom, c.as_const()) else { return None };
+            match self.scope.value(*a) {
+                Some(value) => number = number.checked_add(by.checked_mul(value)?)?,
+                None if Some(*a) == lanes && by == 1 => stride = Stride::One,
+                None if Some(*a) == lanes => return None,
+                None => {
+                    depth = depth.max(self.dynamic[a.0 as usize].map_or(0, |(frame, _)| frame));
+                    mix_atom(&mut key, atom);
+                    mix_dim(&mut key, c);
+                }
+            }
+        }
+        let base = *self.frames[depth].pointers.get(&key.finish())?;
         let size = bytes_of(self.k.buffer(buffer).dtype);
         let disp = small(number.saturating_mul(size)).ok()?;
         Some(Place { addr: Addr { base, index: None, disp }, stride })
     }
 
-    fn pointer_key<'t>(buffer: BufferId, terms: impl Iterator<Item = &'t (Atom, Dim)>) -> Key {
-        let mut h = Hash128::new(u64::from(buffer.0) ^ (7 << 40));
+    fn pointer_hash(buffer: BufferId) -> Hash128 {
+        Hash128::new(u64::from(buffer.0) ^ (7 << 40))
+    }
+
+    fn pointer_key(buffer: BufferId, terms: &[(Atom, Dim)]) -> Key {
+        let mut h = Self::pointer_hash(buffer);
         for (a, c) in terms {
             mix_atom(&mut h, a);
             mix_dim(&mut h, c);
@@ -105,7 +117,7 @@ impl<'k> Lowering<'k> {
     /// The start of a buffer plus these terms, in elements. In the loop over an axis, the pointer moves along.
     fn pointer(&mut self, buffer: BufferId, terms: &[(Atom, Dim)]) -> Result<V> {
         let depth = terms.iter().map(|(a, _)| self.atom_depth(a)).max().unwrap_or(0);
-        let key = Self::pointer_key(buffer, terms.iter());
+        let key = Self::pointer_key(buffer, terms);
         if let Some(v) = self.frames[depth].pointers.get(&key) {
             return Ok(*v);
         }
@@ -166,10 +178,11 @@ impl<'k> Lowering<'k> {
     /// The lanes that the vector loop has at this point; `None` if all.
     pub(super) fn lane_mask(&mut self) -> Result<Option<V>> {
         let Some(vector) = &self.vector else { return Ok(None) };
-        let end = self.lanes_end(vector).into_owned();
+        let end = self.lanes_end(vector);
         if self.scope.interval(&end).0.is_some_and(|e| e >= self.lanes) {
             return Ok(None);
         }
+        let end = end.into_owned();
         let depth = self.index_depth(&end);
         let mut h = Hash128::new(1 << 50);
         mix_index(&mut h, &end);
@@ -388,7 +401,10 @@ impl<'k> Lowering<'k> {
     pub(super) fn store(&mut self, s: &Store, offset: &Index, value: V) -> Result<()> {
         let here = self.here();
         let dtype = self.k.buffer(s.buffer).dtype;
-        let place = self.place(s.buffer, self.scope.simplify(offset))?;
+        let place = match self.known_place_at(offset, s.buffer) {
+            Some(place) => place,
+            None => self.place(s.buffer, self.scope.simplify(offset))?,
+        };
         let addr = place.addr;
         let mut stride = place.stride;
         if let Some(v) = &self.vector
@@ -401,8 +417,7 @@ impl<'k> Lowering<'k> {
             stride = Stride::One;
         }
         let mask = if stride == Stride::None { None } else { self.lane_mask()? };
-        let lines = self.offset_is_line(offset);
-        let stream = s.hint == StoreHint::Stream && mask.is_none() && lines;
+        let stream = s.hint == StoreHint::Stream && mask.is_none() && self.offset_is_line(offset);
         if self.is_plain(dtype) {
             let store = match &stride {
                 Stride::One if stream => Op::Store { addr, src: value, shape: Shape::Stream, mask },

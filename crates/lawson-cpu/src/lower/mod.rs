@@ -131,9 +131,12 @@ pub(crate) struct Lowering<'k> {
     /// What is known around all points of the stage that is being written, and the offsets of loads, as simple as that allows.
     around: Option<Scope<'k>>,
     simpler: RefCell<IdMap<ExprId, Index>>,
+    /// Counts the stages, and how expressions stand in them.
+    stage: u64,
+    standings: RefCell<Vec<(u64, bool, usize)>>,
     /// Counts the places at which something is written, and what is known there of the guards of loads.
     point: u64,
-    truths: RefCell<IdMap<ExprId, (u64, Truth)>>,
+    truths: RefCell<Vec<(u64, Truth)>>,
     depends: Vec<Depends>,
     accs: IdMap<AccId, AccState>,
     /// State and other state while a step or merge is written.
@@ -145,6 +148,8 @@ pub(crate) struct Lowering<'k> {
     /// The high halves of 64-bit integers, by the registers of their low ones.
     highs: IdMap<V, V>,
     words: Vec<Word>,
+    /// The registers that hold them.
+    held_words: Vec<V>,
     scratch: Vec<(BufferId, usize)>,
     scratch_bytes: usize,
     entry: [V; 4],
@@ -175,8 +180,10 @@ pub(crate) fn lower(kernel: &Kernel, level: asm::Level, listing: bool) -> Result
         inside: RefCell::new(IdMap::default()),
         around: None,
         simpler: RefCell::new(IdMap::default()),
-        point: 0,
-        truths: RefCell::new(IdMap::default()),
+        stage: 0,
+        standings: RefCell::new(vec![(0, false, 0); kernel.exprs.len()]),
+        point: 1,
+        truths: RefCell::new(vec![(0, Truth::Sometimes); kernel.exprs.len()]),
         depends: Vec::new(),
         accs: IdMap::default(),
         states: [None, None],
@@ -184,6 +191,7 @@ pub(crate) fn lower(kernel: &Kernel, level: asm::Level, listing: bool) -> Result
         constants: IdSet::default(),
         highs: IdMap::default(),
         words: Vec::new(),
+        held_words: Vec::new(),
         scratch: Vec::new(),
         scratch_bytes: 0,
         entry: [V(0); 4],
@@ -440,6 +448,7 @@ impl<'k> Lowering<'k> {
     /// Calls `write` at every point of the jammed axes.
     fn at_points(&mut self, write: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.around = Some(self.scope.clone());
+        self.stage += 1;
         let done = self.points_from(0, write);
         self.around = None;
         self.point += 1;
@@ -453,9 +462,10 @@ impl<'k> Lowering<'k> {
             self.point += 1;
             return write(self);
         }
-        let (axis, values) = self.jams[n].clone();
+        let axis = self.jams[n].0;
         let range = self.scope.range(axis);
-        for value in values {
+        for at in 0..self.jams[n].1.len() {
+            let value = self.jams[n].1[at];
             self.scope.fix(axis, value);
             self.fixed[axis.0 as usize] = Some(value);
             self.points_from(n + 1, write)?;

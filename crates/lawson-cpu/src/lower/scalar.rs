@@ -9,20 +9,13 @@ use lawson_kernel::{Atom, Index};
 impl<'k> Lowering<'k> {
     /// A word of the argument table, in a register.
     pub(super) fn word(&mut self, word: Word) -> V {
-        let slot = match self.words.iter().position(|w| *w == word) {
-            Some(slot) => slot,
-            None => {
-                self.words.push(word.clone());
-                self.words.len() - 1
-            }
-        };
-        let index = Index::constant(Dim::symbol(format!("word {slot}")));
-        if let Some(v) = self.frames[0].scalars.get(&index) {
-            return *v;
+        if let Some(slot) = self.words.iter().position(|w| *w == word) {
+            return self.held_words[slot];
         }
-        let (dst, table) = (self.fresh(Class::General), self.entry[0]);
-        self.emit(0, Op::Slot { dst, table, slot: slot as u32 });
-        self.frames[0].scalars.insert(index, dst);
+        let (dst, table, slot) = (self.fresh(Class::General), self.entry[0], self.words.len() as u32);
+        self.emit(0, Op::Slot { dst, table, slot });
+        self.words.push(word);
+        self.held_words.push(dst);
         dst
     }
 

@@ -25,8 +25,7 @@ impl<'k> Lowering<'k> {
             self.local.insert(e, v);
             return Ok(v);
         }
-        let bound = self.bound_to_lanes(e);
-        let depth = self.depth_if(e, bound);
+        let (bound, depth) = self.standing(e);
         let key = self.key_if(e, bound);
         if let Some((_, v)) = self.frames[depth].values.get(&key) {
             return Ok(*v);

@@ -5,13 +5,14 @@
 //! compiling are laid out in panels of the tile's width; others are copied into such panels where many rows read them.
 
 use super::dot::{Dot, FOUR};
+use super::guards::{Ends, Guarded};
 use super::stride::{Access, Stride, loads, stride};
 use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, last_vectors};
 use super::{Chooser, Nest, Position, extent};
 use crate::buffer::{Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
 use crate::index::{Atom, Index};
-use crate::schedule::{Directive, PackLayout, Tail, clip};
+use crate::schedule::{Directive, PackLayout, Tail};
 use crate::tree::{AccId, AxisId, For, Kind, Node};
 use lawson_graph::Dim;
 
@@ -23,8 +24,8 @@ const SOME_SHARES: i64 = 4;
 const SOME_PANELS: i64 = 8;
 /// Rows from which on copying a panel is paid back by reading it.
 const ROWS_WORTH_PACKING: i64 = 32;
-/// Steps of a sum that are unrolled so that a guard is decided for each alone.
-const UNROLLED: i64 = 16;
+/// Steps that are few.
+const FEW_STEPS: i64 = 16;
 /// Steps of a sum beside which storing the lanes of its result one by one is little.
 const LONG_SUM: i64 = 64;
 /// An axis shorter than this is no vector.
@@ -86,7 +87,7 @@ impl<'k> Contraction<'k> {
         let mut steps = 1i64;
         for f in self.sum_order().into_iter().rev() {
             steps = steps.saturating_mul(extent(f).unwrap_or(SOME_STEPS));
-            if steps > UNROLLED {
+            if steps > FEW_STEPS {
                 break;
             }
         }
@@ -148,14 +149,6 @@ struct Cut {
     blocks: Option<String>,
     /// The rows of one block.
     rows: Option<String>,
-}
-
-/// How guards of what is read are dealt with.
-#[derive(Default)]
-pub(super) struct Guarded {
-    clip: Vec<String>,
-    unroll: Vec<String>,
-    pub(super) peel: bool,
 }
 
 /// An operand whose panels are copied first.
@@ -373,8 +366,10 @@ impl<'k> Chooser<'k> {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(rows, tile.rows, tail);
             self.reorder(vec![outer.clone(), row.clone(), jam.clone(), lane.clone()]);
-            if guarded.peel {
-                self.choice.schedule.0.push(Directive::Peel { axis: outer, first: 1, last: 1 });
+            let Ends { first, last } = guarded.ends;
+            if first || last {
+                let (first, last) = (first.into(), last.into());
+                self.choice.schedule.0.push(Directive::Peel { axis: outer, first, last });
             }
             self.execute(&row, Kind::Jam);
         }
@@ -383,6 +378,9 @@ impl<'k> Chooser<'k> {
         }
         for axis in &guarded.unroll {
             self.execute(axis, Kind::Unroll);
+        }
+        for axis in guarded.decide.clone() {
+            self.choice.schedule.0.push(Directive::Decide { axis });
         }
         match &c.dot {
             Some(dot) => {
@@ -557,32 +555,5 @@ impl<'k> Chooser<'k> {
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
         self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, level });
         true
-    }
-
-    /// How guards of what is read are dealt with: sums along which they cut become bounds; those that also depend on the row axis
-    /// are decided tile by tile.
-    fn guards(&self, c: &Contraction<'k>) -> Guarded {
-        let mut out = Guarded::default();
-        for f in &c.summed {
-            let cut: Vec<_> = c.reads.iter().flat_map(|r| &r.guard).filter(|g| g.mentions(f.axis)).collect();
-            if cut.is_empty() {
-                continue;
-            }
-            let name = self.name(f);
-            // Along the vector, lanes are masked.
-            if cut.iter().any(|g| g.mentions(c.vector().axis)) {
-                continue;
-            }
-            if c.row().is_some_and(|r| cut.iter().any(|g| g.mentions(r.axis))) {
-                out.peel = true;
-                if extent(f).is_some_and(|e| e <= UNROLLED) {
-                    out.unroll.push(name);
-                }
-            } else if clip::applies(self.kernel, f.axis) {
-                // Only where the rest of the step leaves the state as it is.
-                out.clip.push(name);
-            }
-        }
-        out
     }
 }

@@ -13,6 +13,7 @@ mod contraction;
 mod dot;
 mod elementwise;
 mod grid;
+mod guards;
 mod next;
 mod reduction;
 mod rows;

@@ -3,7 +3,8 @@
 //! In: the nest, its tile, and what the caches hold. Out: the loop over rows, cut where that gives the team shares or keeps rows,
 //! or outputs, in a cache.
 
-use super::contraction::{Contraction, Guarded, Packed};
+use super::contraction::{Contraction, Packed};
+use super::guards::Guarded;
 use super::tile::{ENOUGH_SHARES, Tile, WIDEST};
 use super::{Chooser, Position, extent};
 use crate::buffer::BufferId;

@@ -142,7 +142,8 @@ impl Conditions {
         match (self, other) {
             (Conditions::Always, _) | (_, Conditions::Always) => Conditions::Always,
             (Conditions::Of(mut a), Conditions::Of(b)) => {
-                a.extend(b);
+                let more: Vec<Condition> = b.into_iter().filter(|c| !a.contains(c)).collect();
+                a.extend(more);
                 Conditions::Of(a)
             }
         }

@@ -19,11 +19,12 @@
 //! axes outside.
 //!
 //! Directives check what they themselves need; that a kernel may be executed as its kinds say is checked by
-//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs`, `block.rs` and `clip.rs`, those on buffers in `pack.rs`;
+//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs`, `block.rs`, `clip.rs` and `decide.rs`, those on buffers in `pack.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
 mod block;
 pub(crate) mod clip;
+mod decide;
 mod nest;
 mod pack;
 mod split;
@@ -83,6 +84,12 @@ pub enum Directive {
     /// `clip kh`: iterations in which a guarded load contributes nothing are left out: the guard's conditions become bounds
     /// of the loop.
     Clip {
+        /// The axis.
+        axis: String,
+    },
+    /// `decide kw`: iterations in which a condition of a guarded load that mentions the axis may fail are unrolled; those between
+    /// them stay loops, whose loads do not ask.
+    Decide {
         /// The axis.
         axis: String,
     },
@@ -217,6 +224,7 @@ impl Directive {
             Directive::Reorder { axes } => nest::reorder(kernel, axes),
             Directive::Execute { axis, kind } => nest::execute(kernel, axis, *kind),
             Directive::Clip { axis } => clip::clip(kernel, axis),
+            Directive::Decide { axis } => decide::decide(kernel, axis),
             Directive::Block { axis, factor, at, level } => {
                 block::block(kernel, axis, *factor, at.as_deref(), *level)
             }
@@ -254,6 +262,7 @@ impl fmt::Display for Directive {
                 write!(f, "peel {} first={first} last={last}", Name(axis))
             }
             Directive::Clip { axis } => write!(f, "clip {}", Name(axis)),
+            Directive::Decide { axis } => write!(f, "decide {}", Name(axis)),
             Directive::Block { axis, factor, at, level } => {
                 write!(f, "block {} {factor}", Name(axis))?;
                 at.iter().try_for_each(|at| write!(f, " at {}", Name(at)))?;

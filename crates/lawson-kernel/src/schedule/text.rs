@@ -77,6 +77,7 @@ impl Reader<'_> {
                 Directive::Peel { axis, first, last }
             }
             "clip" => Directive::Clip { axis: self.name("an axis")? },
+            "decide" => Directive::Decide { axis: self.name("an axis")? },
             "block" => {
                 let axis = self.name("an axis")?;
                 let factor = self.number("the size of a block")?;

@@ -59,9 +59,27 @@ pub(crate) struct Unpacked {
     repeated: Option<Repeated>,
 }
 
+/// How machine code is made: for which instructions, and by how many threads at most.
+#[derive(Clone, Copy)]
+pub(crate) struct Making {
+    isa: Isa,
+    threads: usize,
+}
+
+impl Making {
+    /// By as many threads as will run it.
+    pub(crate) fn new(isa: Isa, team: Option<&Team>) -> Making {
+        Making { isa, threads: team.map_or_else(processors, Team::members) }
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
 /// The team of a program that is given none: a member for each processor.
 pub(crate) fn own_team() -> Result<Team> {
-    let members = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let members = processors();
     Team::new(members).map_err(|e| Error::new(Code::Budget, format!("threads: {e}")))
 }
 
@@ -69,23 +87,29 @@ impl Unpacked {
     /// The code of a graph after the standard passes of this target.
     pub(crate) fn standard(
         graph: &Graph,
-        isa: Isa,
+        made: Making,
         feeds: &[(usize, usize)],
         times: &mut CompileTimes,
     ) -> Result<Unpacked> {
         let operators = |made: &Unpacked| made.code.plan().operators();
         let make =
-            |graph: &Graph, times: &mut CompileTimes| Unpacked::new(graph, isa, Fusion::Predicted, times);
-        standard(graph, isa, times, make, operators).map(|(graph, code)| code.repeatable(&graph, feeds))
+            |graph: &Graph, times: &mut CompileTimes| Unpacked::new(graph, made, Fusion::Predicted, times);
+        standard(graph, made.isa, times, make, operators).map(|(graph, code)| code.repeatable(&graph, feeds))
     }
 
     /// The code of a graph as it is.
-    pub(crate) fn new(graph: &Graph, isa: Isa, fusion: Fusion, times: &mut CompileTimes) -> Result<Unpacked> {
+    pub(crate) fn new(
+        graph: &Graph,
+        Making { isa, threads }: Making,
+        fusion: Fusion,
+        times: &mut CompileTimes,
+    ) -> Result<Unpacked> {
         let machine = isa.of(&lawson_cpu::host::machine());
         let plan = plan_for(graph, Machines::only(&machine), fusion, times)?;
         let signature = Signature::new(graph, &plan);
         let start = Instant::now();
-        let code = executable::Unpacked::new(plan, graph.inputs().len(), graph.outputs().len(), isa)?;
+        let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
+        let code = executable::Unpacked::new(plan, inputs, outputs, isa, threads)?;
         times.emit += start.elapsed();
         Ok(Unpacked { code, signature, isa, repeated: None })
     }
@@ -165,7 +189,8 @@ impl Planned {
         let times = &mut CompileTimes::default();
         match &self.code {
             Runner::Cpu { team, isa, .. } => {
-                Unpacked::new(graph, *isa, Fusion::Predicted, times)?.pack(Some(team.clone()))
+                let made = Making::new(*isa, Some(team));
+                Unpacked::new(graph, made, Fusion::Predicted, times)?.pack(Some(team.clone()))
             }
             #[cfg(feature = "wgpu")]
             Runner::Wgpu { executable, isa } => {

@@ -1,0 +1,83 @@
+//! The code of all kernels of a plan, made by several threads where there are many kernels.
+//!
+//! In: kernels. Out: for each of them, in order, its code, or why there is none. Kernels have nothing to do with each other: a thread takes the next
+//! one that nobody has taken, and how many threads there are changes no byte.
+
+use crate::kernel::{Emitted, Listing, emit};
+use crate::{Isa, Unsupported};
+use lawson_graph::{Code, Error, Result};
+use lawson_kernel::{For, Kernel, Node, Store, StoreHint};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// For as many kernels a thread is worth starting.
+const WORTH_A_THREAD: usize = 4;
+
+/// The codes of one kernel.
+pub(super) struct Codes {
+    pub(super) plain: Emitted,
+    /// With stores that go past the caches.
+    pub(super) streaming: Option<Emitted>,
+}
+
+/// The codes of kernels, made by at most so many threads.
+pub(super) fn emit_all(kernels: &[Kernel], isa: Isa, threads: usize) -> Vec<Result<Codes>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            let Some(kernel) = kernels.get(n) else { return made };
+            made.push((n, codes(kernel, isa)));
+        }
+    };
+    let helpers = threads.min(kernels.len() / WORTH_A_THREAD).saturating_sub(1);
+    let mut made = thread::scope(|scope| {
+        // A thread that does not start is one that does not help.
+        let start = |_| thread::Builder::new().name("lawson-emit".into()).spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (0..helpers).filter_map(start).collect();
+        let mut made = work();
+        for helper in helpers {
+            match helper.join() {
+                Ok(more) => made.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        made
+    });
+    made.sort_by_key(|(n, _)| *n);
+    made.into_iter().map(|(_, codes)| codes).collect()
+}
+
+fn codes(kernel: &Kernel, isa: Isa) -> Result<Codes> {
+    match without_streams(kernel) {
+        None => Ok(Codes { plain: code(kernel, isa)?, streaming: None }),
+        Some(plain) => Ok(Codes { plain: code(&plain, isa)?, streaming: Some(code(kernel, isa)?) }),
+    }
+}
+
+/// The code of a kernel as it is.
+pub(super) fn code(kernel: &Kernel, isa: Isa) -> Result<Emitted> {
+    let refused = |e: Unsupported| Error::new(Code::NotEmitted, e.to_string());
+    emit(kernel, isa, Listing::Off).map_err(refused)
+}
+
+/// The same with stores that stay in the caches, if it has others.
+fn without_streams(kernel: &Kernel) -> Option<Kernel> {
+    fn clear(nodes: &mut [Node], found: &mut bool) {
+        for n in nodes {
+            match n {
+                Node::Store(Store { hint, .. }) => {
+                    *found |= *hint == StoreHint::Stream;
+                    *hint = StoreHint::Keep;
+                }
+                Node::For(For { body, .. }) | Node::Accumulate { body, .. } => clear(body, found),
+                _ => {}
+            }
+        }
+    }
+    let mut plain = kernel.clone();
+    let mut found = false;
+    clear(&mut plain.body, &mut found);
+    found.then_some(plain)
+}
