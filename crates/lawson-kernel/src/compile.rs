@@ -2,26 +2,26 @@
 //!
 //! In: a graph after its passes and the machine model. Out: a [`Plan`] for all sizes that the graph's facts allow. What no
 //! kernel computes is left to the interpreter, with the reason, so that no valid graph is refused. Kernels that are the same but for
-//! names are scheduled once. `control.rs` plans loops and branches, `stage.rs` what has sizes that are found in a run. Read `plan.rs` next.
+//! names are scheduled once, by several threads (`scheduled.rs`). `control.rs` plans loops and branches, `stage.rs` what has sizes that are found in a run. Read `plan.rs` next.
 
 mod control;
+mod scheduled;
 mod stage;
 
-use crate::buffer::{BufferId, Layout};
+use crate::buffer::Layout;
 use crate::build::{for_each, store};
-use crate::choose::{Freedom, choose};
 use crate::group::{Group, Refused};
 use crate::host::{defined, extract, is_of_host};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::{Machine, Machines};
 use crate::partition::{Fusion, Part, Partition, partition_within};
-use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Slot, Step, ValuePort};
+use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Scheduled, Slot, Step, ValuePort};
 use crate::tree::Kernel;
-use crate::verify::verify;
 use lawson_graph::{
     Decomposed, Def, Dim, Error, Graph, NodeId, Op, Result, Symbol, TensorType, Type, ValueId,
 };
+use scheduled::Wanted;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -83,6 +83,7 @@ fn compile_within(
         fusion,
         plan,
         known: Vec::new(),
+        ready: Vec::new(),
         ordered: *orders != Orders::default(),
         reads_ordered: false,
     };
@@ -113,19 +114,17 @@ struct Common<'m> {
     plan: Plan,
     /// Kernels that were scheduled: equal ones are shared.
     known: Vec<Known>,
+    /// Kernels that were scheduled and wait to be part of the plan.
+    ready: Vec<(Wanted, Result<Scheduled>)>,
     /// Whether values may lie in other orders than that of their types.
     ordered: bool,
     /// Whether one that does would have to be read by the interpreter.
     reads_ordered: bool,
 }
 
-/// A kernel that was scheduled.
+/// A kernel of the plan.
 struct Known {
-    /// As it was before.
-    kernel: Kernel,
-    /// Which of its buffers are constants.
-    constants: Vec<BufferId>,
-    runner: Runner,
+    wanted: Wanted,
     number: usize,
 }
 
@@ -174,6 +173,7 @@ fn block(
         constants: HashMap::new(),
         targets,
     };
+    p.schedule_all(&parts);
     for part in parts {
         p.part(part)?;
     }
@@ -220,22 +220,6 @@ fn bytes(ty: &TensorType) -> Dim {
     }
 }
 
-/// Whether two kernels are the same but for names.
-fn same(a: &Kernel, b: &Kernel) -> bool {
-    a.exprs == b.exprs
-        && a.body == b.body
-        && a.facts == b.facts
-        && a.axes.len() == b.axes.len()
-        && a.axes.iter().zip(&b.axes).all(|(a, b)| a.derived == b.derived)
-        && a.buffers.len() == b.buffers.len()
-        && a.buffers
-            .iter()
-            .zip(&b.buffers)
-            .all(|(a, b)| a.dtype == b.dtype && a.dims == b.dims && a.layout == b.layout && a.role == b.role)
-        && a.accs.len() == b.accs.len()
-        && a.accs.iter().zip(&b.accs).all(|(a, b)| a.state == b.state && a.merge == b.merge)
-}
-
 impl Planner<'_, '_, '_> {
     fn push(&mut self, step: Step) {
         self.common.plan.append(&mut self.steps, step);
@@ -276,13 +260,8 @@ impl Planner<'_, '_, '_> {
 
     fn launch(&mut self, lowered: Lowered, operators: usize, runner: Runner) -> Result<()> {
         let Lowered { kernel, inputs, outputs } = lowered;
-        // Elements that share a byte stay where they are.
-        let fills_bytes = |i: usize| kernel.buffers[i].dtype.bits().is_multiple_of(8);
-        let constants: Vec<BufferId> = (0..inputs.len())
-            .filter(|i| self.is_constant(inputs[*i]) && fills_bytes(*i))
-            .map(|i| BufferId(i as u32))
-            .collect();
-        let number = self.kernel(kernel, constants, runner)?;
+        let constants = self.constants_of(&kernel, &inputs);
+        let number = self.kernel(Wanted { kernel, constants, runner })?;
         let mut slots = Vec::new();
         for (i, v) in inputs.iter().enumerate() {
             let layout = self.common.plan.kernels[number].buffers[i].layout.clone();
@@ -297,40 +276,6 @@ impl Planner<'_, '_, '_> {
         };
         self.push(Step::new(action, slots).of(operators));
         Ok(())
-    }
-
-    /// The number of a kernel some of whose buffers are constants, which is scheduled unless an equal one was.
-    fn kernel(&mut self, kernel: Kernel, constants: Vec<BufferId>, runner: Runner) -> Result<usize> {
-        let equal = |k: &&Known| k.constants == constants && k.runner == runner && same(&k.kernel, &kernel);
-        if let Some(known) = self.common.known.iter().find(equal) {
-            return Ok(known.number);
-        }
-        let number = self.add_kernel(&kernel, &Freedom { constants: constants.clone() }, runner)?;
-        self.common.known.push(Known { kernel, constants, runner, number });
-        Ok(number)
-    }
-
-    /// Adds a kernel with the schedule that is chosen for it. Machine code checks nothing when it runs, so that only what is
-    /// proven is planned: a schedule that is beyond the proofs gives way to the plain loops, and the plan says so.
-    fn add_kernel(&mut self, kernel: &Kernel, freedom: &Freedom, runner: Runner) -> Result<usize> {
-        let mut scheduled = kernel.clone();
-        let machines = self.common.machines;
-        let machine = match runner {
-            Runner::Target => machines.target,
-            Runner::Cpu => machines.cpu.unwrap_or(machines.target),
-        };
-        let chosen = choose(&mut scheduled, machine, freedom);
-        match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
-            Ok(choice) => Ok(self.common.plan.add_kernel(scheduled, choice.schedule)),
-            Err(why) => match verify(kernel) {
-                Ok(()) => Ok(self.common.plan.add_plain_kernel(kernel.clone(), why)),
-                // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
-                Err(unproven) => match kernel.with_checked_loads() {
-                    Some(checked) => self.add_kernel(&checked, freedom, runner),
-                    None => Err(unproven),
-                },
-            },
-        }
     }
 
     /// Leaves a group to the interpreter.
@@ -504,7 +449,7 @@ impl Planner<'_, '_, '_> {
         let value = k.load(x, vec![i.into()]);
         k.body = vec![for_each(i, count, vec![store(y, vec![i.into()], value)])];
         let layout = k.buffers[0].layout.clone();
-        let number = self.kernel(k, Vec::new(), Runner::Target)?;
+        let number = self.kernel(Wanted { kernel: k, constants: Vec::new(), runner: Runner::Target })?;
         let from = self.read(v, layout, number, 0)?;
         self.push(Step::launch(number, [from, to]));
         Ok(to)

@@ -27,6 +27,7 @@ pub mod lower;
 pub mod machine;
 pub mod math;
 pub mod pack;
+pub mod parallel;
 pub mod partition;
 pub mod plan;
 pub mod predict;

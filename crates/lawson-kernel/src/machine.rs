@@ -121,12 +121,19 @@ pub struct Machines<'m> {
     pub target: &'m Machine,
     /// The processor beside it, for what is placed there; none where the target is the processor, or nothing is.
     pub cpu: Option<&'m Machine>,
+    /// How many threads may work on a plan for them, which is the same whatever their number.
+    pub threads: usize,
 }
 
 impl<'m> Machines<'m> {
     /// A target alone.
     pub fn only(target: &'m Machine) -> Machines<'m> {
-        Machines { target, cpu: None }
+        Machines { target, cpu: None, threads: 1 }
+    }
+
+    /// The same, with so many threads to work on plans.
+    pub fn by(self, threads: usize) -> Machines<'m> {
+        Machines { threads, ..self }
     }
 
     /// The processor, if something at this site is its business and not the target's.

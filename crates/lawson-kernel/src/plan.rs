@@ -69,6 +69,19 @@ pub struct Plan {
     pub refused: Vec<Refusal>,
 }
 
+/// A kernel and what a plan says of it.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// The kernel, scheduled.
+    pub kernel: Kernel,
+    /// The schedule that was applied to it.
+    pub schedule: Schedule,
+    /// Its arguments that may share their bytes: one that is read, and one that is written over it.
+    pub over: Vec<(usize, usize)>,
+    /// Why it runs as plain loops instead of by the schedule that was chosen for it.
+    pub unscheduled: Option<Error>,
+}
+
 /// A buffer of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanBuffer {
@@ -166,18 +179,17 @@ impl Kernel {
 impl Plan {
     /// Adds a kernel to which this schedule has been applied; gives its number.
     pub fn add_kernel(&mut self, kernel: Kernel, schedule: Schedule) -> usize {
-        self.over.push(all_in_place(&kernel));
-        self.kernels.push(kernel);
-        self.schedules.push(schedule);
-        self.unscheduled.push(None);
-        self.kernels.len() - 1
+        let over = all_in_place(&kernel);
+        self.add_scheduled(Scheduled { kernel, schedule, over, unscheduled: None })
     }
 
-    /// Adds a kernel that runs as plain loops, and why.
-    pub fn add_plain_kernel(&mut self, kernel: Kernel, why: Error) -> usize {
-        let number = self.add_kernel(kernel, Schedule::default());
-        self.unscheduled[number] = Some(why);
-        number
+    /// Adds a kernel of which all is known that a plan says.
+    pub fn add_scheduled(&mut self, made: Scheduled) -> usize {
+        self.over.push(made.over);
+        self.kernels.push(made.kernel);
+        self.schedules.push(made.schedule);
+        self.unscheduled.push(made.unscheduled);
+        self.kernels.len() - 1
     }
 
     /// Adds a buffer.

@@ -27,7 +27,7 @@ pub fn plan_for(graph: &Graph, capabilities: &Capabilities, isa: Isa) -> Result<
     let graph = Pipeline::standard().run(&sited(graph.clone())?)?;
     let target = lawson_wgpu::machine_for(capabilities);
     let cpu = isa.of(&lawson_cpu::host::machine());
-    let machines = Machines { target: &target, cpu: Some(&cpu) };
+    let machines = Machines { target: &target, cpu: Some(&cpu), threads: 1 };
     let mut plan = compile_watched(&graph, machines, Fusion::Predicted, &mut |_| {})?;
     let called = plan.called();
     leave_to_evaluator(&mut plan, called, isa);

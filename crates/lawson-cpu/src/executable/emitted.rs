@@ -1,17 +1,12 @@
 //! The code of all kernels of a plan, made by several threads where there are many kernels.
 //!
-//! In: kernels. Out: for each of them, in order, its code, or why there is none. Kernels have nothing to do with each other: a thread takes the next
-//! one that nobody has taken, and how many threads there are changes no byte.
+//! In: kernels. Out: for each of them, in order, its code, or why there is none. How many threads there are changes no byte.
 
 use crate::kernel::{Emitted, Listing, emit};
 use crate::{Isa, Unsupported};
 use lawson_graph::{Code, Error, Result};
+use lawson_kernel::parallel::for_all;
 use lawson_kernel::{For, Kernel, Node, Store, StoreHint};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
-/// For as many kernels a thread is worth starting.
-const WORTH_A_THREAD: usize = 4;
 
 /// The codes of one kernel.
 pub(super) struct Codes {
@@ -22,31 +17,7 @@ pub(super) struct Codes {
 
 /// The codes of kernels, made by at most so many threads.
 pub(super) fn emit_all(kernels: &[Kernel], isa: Isa, threads: usize) -> Vec<Result<Codes>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut made = Vec::new();
-        loop {
-            let n = next.fetch_add(1, Ordering::Relaxed);
-            let Some(kernel) = kernels.get(n) else { return made };
-            made.push((n, codes(kernel, isa)));
-        }
-    };
-    let helpers = threads.min(kernels.len() / WORTH_A_THREAD).saturating_sub(1);
-    let mut made = thread::scope(|scope| {
-        // A thread that does not start is one that does not help.
-        let start = |_| thread::Builder::new().name("lawson-emit".into()).spawn_scoped(scope, work).ok();
-        let helpers: Vec<_> = (0..helpers).filter_map(start).collect();
-        let mut made = work();
-        for helper in helpers {
-            match helper.join() {
-                Ok(more) => made.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        made
-    });
-    made.sort_by_key(|(n, _)| *n);
-    made.into_iter().map(|(_, codes)| codes).collect()
+    for_all(kernels, threads, |kernel| codes(kernel, isa))
 }
 
 fn codes(kernel: &Kernel, isa: Isa) -> Result<Codes> {

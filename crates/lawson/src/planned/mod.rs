@@ -105,7 +105,7 @@ impl Unpacked {
         times: &mut CompileTimes,
     ) -> Result<Unpacked> {
         let machine = isa.of(&lawson_cpu::host::machine());
-        let plan = plan_for(graph, Machines::only(&machine), fusion, times)?;
+        let plan = plan_for(graph, Machines::only(&machine).by(threads), fusion, times)?;
         let signature = Signature::new(graph, &plan);
         let start = Instant::now();
         let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
@@ -161,7 +161,7 @@ impl Planned {
     ) -> Result<Planned> {
         let target = lawson_wgpu::machine_for(&device.capabilities()?);
         let cpu = isa.of(&lawson_cpu::host::machine());
-        let machines = Machines { target: &target, cpu: Some(&cpu) };
+        let machines = Machines { target: &target, cpu: Some(&cpu), threads: 1 };
         let mut plan = plan_for(graph, machines, fusion, times)?;
         let signature = Arc::new(Signature::new(graph, &plan));
         let start = Instant::now();

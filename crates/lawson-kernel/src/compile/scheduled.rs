@@ -1,0 +1,127 @@
+//! Schedules of a plan's kernels, by several threads.
+//!
+//! In: the groups of a block, lowered. Out: of kernels that differ in more than names, each with the schedule that was chosen for it, proven. Kernels
+//! have nothing to do with each other until the plan puts them together, in the order of its steps: how many threads there are changes nothing.
+
+use super::{Known, Planner, Runner};
+use crate::borrow::all_in_place;
+use crate::buffer::BufferId;
+use crate::choose::{Freedom, choose};
+use crate::machine::Machine;
+use crate::parallel::for_all;
+use crate::partition::Part;
+use crate::plan::Scheduled;
+use crate::schedule::Schedule;
+use crate::tree::Kernel;
+use crate::verify::verify;
+use lawson_graph::{Result, ValueId};
+
+/// A kernel as it was lowered, and what decides about its schedule besides.
+pub(super) struct Wanted {
+    pub(super) kernel: Kernel,
+    /// Which of its buffers are constants.
+    pub(super) constants: Vec<BufferId>,
+    pub(super) runner: Runner,
+}
+
+impl Wanted {
+    /// Whether it is the same but for names.
+    fn is(&self, kernel: &Kernel, constants: &[BufferId], runner: Runner) -> bool {
+        self.constants == constants && self.runner == runner && same(&self.kernel, kernel)
+    }
+
+    fn is_like(&self, other: &Wanted) -> bool {
+        self.is(&other.kernel, &other.constants, other.runner)
+    }
+}
+
+/// Whether two kernels are the same but for names.
+fn same(a: &Kernel, b: &Kernel) -> bool {
+    a.exprs == b.exprs
+        && a.body == b.body
+        && a.facts == b.facts
+        && a.axes.len() == b.axes.len()
+        && a.axes.iter().zip(&b.axes).all(|(a, b)| a.derived == b.derived)
+        && a.buffers.len() == b.buffers.len()
+        && a.buffers
+            .iter()
+            .zip(&b.buffers)
+            .all(|(a, b)| a.dtype == b.dtype && a.dims == b.dims && a.layout == b.layout && a.role == b.role)
+        && a.accs.len() == b.accs.len()
+        && a.accs.iter().zip(&b.accs).all(|(a, b)| a.state == b.state && a.merge == b.merge)
+}
+
+/// A kernel with the schedule that is chosen for it. Machine code checks nothing when it runs, so that only what is
+/// proven is planned: a schedule that is beyond the proofs gives way to the plain loops, and the plan says so.
+fn schedule(kernel: &Kernel, machine: &Machine, freedom: &Freedom) -> Result<Scheduled> {
+    let mut scheduled = kernel.clone();
+    let chosen = choose(&mut scheduled, machine, freedom);
+    let made = |kernel: Kernel, schedule, unscheduled| {
+        let over = all_in_place(&kernel);
+        Scheduled { kernel, schedule, over, unscheduled }
+    };
+    match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
+        Ok(choice) => Ok(made(scheduled, choice.schedule, None)),
+        Err(why) => match verify(kernel) {
+            Ok(()) => Ok(made(kernel.clone(), Schedule::default(), Some(why))),
+            // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
+            Err(unproven) => match kernel.with_checked_loads() {
+                Some(checked) => schedule(&checked, machine, freedom),
+                None => Err(unproven),
+            },
+        },
+    }
+}
+
+impl Planner<'_, '_, '_> {
+    /// Schedules the kernels of all groups that are not part of the plan yet.
+    pub(super) fn schedule_all(&mut self, parts: &[Part]) {
+        // One at a time they are scheduled when they are asked for.
+        if self.common.machines.threads < 2 {
+            return;
+        }
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for part in parts {
+            let Ok(lowered) = &part.lowered else { continue };
+            let constants = self.constants_of(&lowered.kernel, &lowered.inputs);
+            let runner = self.runner(&part.group);
+            let mut known = self.common.known.iter().map(|k| &k.wanted).chain(&wanted);
+            if !known.any(|k| k.is(&lowered.kernel, &constants, runner)) {
+                wanted.push(Wanted { kernel: lowered.kernel.clone(), constants, runner });
+            }
+        }
+        let made = for_all(&wanted, self.common.machines.threads, |one| self.scheduled(one));
+        self.common.ready.extend(wanted.into_iter().zip(made));
+    }
+
+    /// The number of a kernel, which is scheduled unless an equal one was.
+    pub(super) fn kernel(&mut self, wanted: Wanted) -> Result<usize> {
+        if let Some(known) = self.common.known.iter().find(|k| k.wanted.is_like(&wanted)) {
+            return Ok(known.number);
+        }
+        let made = match self.common.ready.iter().position(|(k, _)| k.is_like(&wanted)) {
+            Some(at) => self.common.ready.swap_remove(at).1,
+            None => self.scheduled(&wanted),
+        };
+        let number = self.common.plan.add_scheduled(made?);
+        self.common.known.push(Known { wanted, number });
+        Ok(number)
+    }
+
+    fn scheduled(&self, wanted: &Wanted) -> Result<Scheduled> {
+        let machines = self.common.machines;
+        let machine = match wanted.runner {
+            Runner::Target => machines.target,
+            Runner::Cpu => machines.cpu.unwrap_or(machines.target),
+        };
+        schedule(&wanted.kernel, machine, &Freedom { constants: wanted.constants.clone() })
+    }
+
+    /// Which buffers of a kernel that reads these values are constants that may lie as it wants them.
+    pub(super) fn constants_of(&self, kernel: &Kernel, inputs: &[ValueId]) -> Vec<BufferId> {
+        // Elements that share a byte stay where they are.
+        let fills_bytes = |i: usize| kernel.buffers[i].dtype.bits().is_multiple_of(8);
+        let free = (0..inputs.len()).filter(|i| self.is_constant(inputs[*i]) && fills_bytes(*i));
+        free.map(|i| BufferId(i as u32)).collect()
+    }
+}
