@@ -21,6 +21,8 @@ pub(super) struct Flow {
     pub(super) host: Vec<Option<Refused>>,
     /// Those of them that are parts of stages instead.
     pub(super) staged: Vec<bool>,
+    /// Views of constants, of which each stage that reads one has its own: there they lie as its kernels want them.
+    pub(super) copied: Vec<bool>,
     /// For each node, the nodes that it must follow besides those that compute its operands.
     pub(super) needs: Vec<Vec<NodeId>>,
     /// The same the other way round.
@@ -45,6 +47,7 @@ impl Flow {
             free: vec![false; graph.nodes().len()],
             returned: vec![false; graph.values().len()],
             host: refusals(graph),
+            copied: copied(graph, &staged),
             staged,
             needs: needs(graph),
             needed_by: vec![Vec::new(); graph.nodes().len()],
@@ -64,7 +67,8 @@ impl Flow {
         for n in graph.node_ids() {
             let node = graph.node(n);
             if !takes(&node.op) || flow.host[n.index()].is_some() {
-                node.inputs.iter().for_each(|v| looped[v.index()] = false);
+                let read = node.inputs.iter().filter(|v| !flow.is_own(graph, n, **v));
+                read.for_each(|v| looped[v.index()] = false);
             }
         }
         for n in graph.node_ids() {
@@ -80,6 +84,7 @@ impl Flow {
                 match graph.value(*v).def {
                     Def::Node(m, _) if flow.free[m.index()] => sources.extend(&flow.sources[m.index()]),
                     Def::Node(m, _) if is_number(graph.node(m)) => {}
+                    _ if flow.is_own(graph, n, *v) => {}
                     _ => sources.push(*v),
                 }
             }
@@ -103,6 +108,16 @@ impl Flow {
         flow
     }
 
+    /// Whether a node of a stage reads a value that the stage has for itself.
+    fn is_own(&self, graph: &Graph, n: NodeId, v: ValueId) -> bool {
+        self.staged[n.index()] && matches!(graph.value(v).def, Def::Node(m, _) if self.copied[m.index()])
+    }
+
+    /// Nodes of a stage with those that it has for itself, in order.
+    pub(super) fn with_copied(&self, graph: &Graph, members: &[NodeId]) -> Vec<NodeId> {
+        self.with(graph, members, &self.copied)
+    }
+
     /// Whether one of two groups reads what the other makes and what is compared with an extremum of itself.
     pub(super) fn is_compared(&self, made: &[ValueId], read: &[ValueId]) -> bool {
         made.iter().any(|v| self.compared[v.index()] && read.binary_search(v).is_ok())
@@ -119,7 +134,8 @@ impl Flow {
         open.extend(graph.outputs().iter().filter_map(|o| defining(&o.value)));
         while let Some(n) = open.pop() {
             if !std::mem::replace(&mut self.live[n.index()], true) {
-                open.extend(graph.node(n).inputs.iter().filter_map(defining));
+                let read = graph.node(n).inputs.iter().filter(|v| !self.is_own(graph, n, **v));
+                open.extend(read.filter_map(defining));
                 open.extend(&self.needs[n.index()]);
             }
         }
@@ -127,13 +143,18 @@ impl Flow {
 
     /// Nodes with those that are free to them, in order.
     pub(super) fn with_free(&self, graph: &Graph, members: &[NodeId]) -> Vec<NodeId> {
+        self.with(graph, members, &self.free)
+    }
+
+    /// Nodes with those of some kind that they read, directly or through others of it, in order.
+    fn with(&self, graph: &Graph, members: &[NodeId], kind: &[bool]) -> Vec<NodeId> {
         let mut nodes: Vec<NodeId> = members.to_vec();
         let mut inside: IdSet<NodeId> = nodes.iter().copied().collect();
         let mut at = 0;
         while at < nodes.len() {
             for v in &graph.node(nodes[at]).inputs {
                 if let Def::Node(m, _) = graph.value(*v).def
-                    && self.free[m.index()]
+                    && kind[m.index()]
                     && inside.insert(m)
                 {
                     nodes.push(m);
@@ -157,6 +178,24 @@ pub(super) struct Between {
 /// Whether a node is one number, repeated.
 fn is_number(node: &Node) -> bool {
     matches!(&node.op, Op::Constant(t) if t.is_splat())
+}
+
+/// The nodes that only move elements of constants, if there are stages.
+fn copied(graph: &Graph, staged: &[bool]) -> Vec<bool> {
+    let mut copied = vec![false; graph.nodes().len()];
+    if !staged.contains(&true) {
+        return copied;
+    }
+    for n in graph.node_ids() {
+        let node = graph.node(n);
+        let known = |v: &ValueId| match graph.value(*v).def {
+            Def::Node(m, _) => copied[m.index()] || matches!(graph.node(m).op, Op::Constant(_)),
+            Def::Input(_) => false,
+        };
+        let moves = is_free(node) || matches!(node.op, Op::Transpose(_));
+        copied[n.index()] = moves && !staged[n.index()] && node.inputs.iter().all(known);
+    }
+    copied
 }
 
 fn is_free(node: &Node) -> bool {

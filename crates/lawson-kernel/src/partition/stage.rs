@@ -57,7 +57,8 @@ impl Groups<'_> {
         let results = nodes.iter().flat_map(|n| &self.graph.node(*n).outputs).copied();
         let outputs: Vec<ValueId> = results.filter(|v| self.is_needed(*v, groups)).collect();
         let operators = nodes.len();
-        let why = nodes.first().and_then(|n| self.flow.host[n.index()].clone());
+        let nodes = self.flow.with_copied(self.graph, &nodes);
+        let why = nodes.iter().find_map(|n| self.flow.host[n.index()].clone());
         let why = why.map_or_else(|| Error::internal("a stage without a reason"), Into::into);
         Part { group: Group { nodes, outputs }, operators, lowered: Err(why), is_stage: true }
     }

@@ -7,7 +7,7 @@ use lawson_graph::{Result, Value, interp};
 /// What a session runs.
 #[derive(Debug)]
 pub(super) enum Instance {
-    Cpu(executable::Instance),
+    Cpu(Box<executable::Instance>),
     #[cfg(feature = "wgpu")]
     Wgpu(Box<lawson_wgpu::Instance>),
 }

@@ -151,7 +151,7 @@ impl Planned {
                 )?;
                 let mut instance = executable.instance(&bindings, team)?;
                 instance.set_max_bytes(budget.max_bytes);
-                Instance::Cpu(instance)
+                Instance::Cpu(Box::new(instance))
             }
             #[cfg(feature = "wgpu")]
             Runner::Wgpu { executable, .. } => {

@@ -3,8 +3,11 @@
 use super::{compile, compile_on, graph, there};
 use lawson::graph::random::{Elements, Rng, random_inputs};
 use lawson::graph::{Bindings, interp};
-use lawson::kernel::{Action, Operators, Plan};
-use lawson::{Code, DType, HostTensor, Limits, Session, Team, TensorView, TensorViewMut, Value};
+use lawson::kernel::{Action, Operators, Place, Plan};
+use lawson::{
+    Code, CompileOptions, DType, HostTensor, Limits, Passes, Program, Session, Target, Team, TensorView,
+    TensorViewMut, Value,
+};
 
 /// Elements that are not zero, what is computed from them, and a sum of all.
 const CHOSEN: &str =
@@ -122,6 +125,56 @@ fn convolutions_over_what_was_found_are_machine_code() {
         inputs[1] = HostTensor::from_bytes(DType::Bool, &[9], keep).unwrap().into();
         run(&mut session, BOXES, &inputs);
     }
+}
+
+#[test]
+fn weights_are_constants_of_the_stage_also_through_views() {
+    if !there() {
+        return;
+    }
+    let text = "graph @f(%x: f32[N, 3]) -> (y: f32[K, 2]) where N >= 1 {
+      %w: f32[2, 3] = constant [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+      %t = transpose %w {perm = [1, 0]}
+      %ones = reduce_sum %x {axes = [1]}
+      %at = nonzero %ones {symbol = K}
+      %v = gather %x, %at {axes = [0]}
+      %y = contract %v, %t {batch = [], sum = [[1, 0]]}
+      return %y }";
+    // Larger weights would not be folded by the standard passes either.
+    let passes = Passes::Custom("decompose".parse().unwrap());
+    let options = CompileOptions { target: Target::Cpu, passes, ..CompileOptions::default() };
+    let program = Program::compile(graph(text), &options).unwrap();
+    let plan = program.plan().unwrap();
+    let constants = |p: &Plan| p.buffers.iter().filter(|b| matches!(b.place, Place::Constant { .. })).count();
+    assert_eq!(constants(&plan.stages()[0].plan), 1, "{plan}");
+    assert_eq!(constants(plan), 0, "{plan}");
+    let x = [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 4.0, -1.0, 2.0];
+    run(&mut program.session(), text, &[tensor(&[3, 3], &x)]);
+}
+
+#[test]
+fn plans_show_their_stages() {
+    let text = "graph @f(%n: i64[]) -> (y: f32[K]) {
+      %k = symbol %n {name = K, max = 9}
+      %i = iota {dtype = f32, shape = [K], axis = 0}
+      %y = sqrt %i
+      return %y }";
+    let (_, plan) = lawson::cpu::plan(&graph(text)).unwrap();
+    let expected = "plan where K <= 9
+buffers
+  #0 n  input 0                        8 bytes
+  #1 y  output 0, a value of the host
+steps
+  0: interpreter, @symbol(#0 n -> )
+     because `symbol` (`%k`) is not lowered: it defines a size at run time
+  1: @stage( -> #1 y) for sizes that are found in the run
+       plan where K <= 9
+       buffers
+         #0 y  output 0  4*K bytes
+       steps
+         0: kernel 0, @f( -> #0 y)
+";
+    assert_eq!(plan.to_string(), expected);
 }
 
 #[test]
