@@ -32,6 +32,7 @@ impl Hasher for KeyHasher {
 }
 
 /// A hash of 128 bits, for keys that stand for what they hash.
+#[derive(Clone, Copy)]
 pub(super) struct Hash128(u64, u64);
 
 impl Hash128 {

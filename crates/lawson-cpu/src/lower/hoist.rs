@@ -1,6 +1,6 @@
 //! Where a value is computed and what it is known by: dependences of expressions, the outermost loop that they allow, keys.
 
-use super::hash::{Hash128, IdSet, Key, mix_atom, mix_dim, mix_index};
+use super::hash::{Hash128, IdSet, Key, mix_atom, mix_index};
 use super::{Lowering, VectorLoop};
 use lawson_kernel::{AccId, Atom, AxisId, BufferId, Condition, Expr, ExprId, For, Index, Node, Scope, Truth};
 use std::borrow::Cow;
@@ -305,32 +305,32 @@ impl<'k> Lowering<'k> {
     /// Mixes where a load lies at this point. Of a sum of axes, only the number that those with one value come to is new, and
     /// no index is written down.
     pub(super) fn mix_offset(&self, h: &mut Hash128, load: ExprId) -> Option<()> {
-        self.with_offset(load, |common| match self.plain_offset(common) {
-            Some(number) => {
-                h.mix(2);
-                for (atom, c) in common.terms() {
-                    if let Atom::Axis(a) = atom
-                        && self.scope.value(*a).is_none()
-                    {
-                        mix_atom(h, atom);
-                        mix_dim(h, c);
-                    }
-                }
-                h.mix(number as u64);
-            }
-            None => {
+        self.with_offset(load, |common| {
+            if self.mix_plain(h, common).is_none() {
                 h.mix(1);
                 mix_index(h, &self.scope.simplify(common));
             }
         })
     }
 
-    /// Of a sum of axes, each times a number: its number, with those axes that have one value here.
-    pub(super) fn plain_offset(&self, index: &Index) -> Option<i64> {
-        index.terms().iter().try_fold(index.offset().as_const()?, |sum, (atom, c)| {
-            let (Atom::Axis(a), Some(c)) = (atom, c.as_const()) else { return None };
-            self.scope.value(*a).map_or(Some(sum), |v| sum.checked_add(c.checked_mul(v)?))
-        })
+    /// Mixes a sum of axes, each times a number; does nothing if the index is no such sum.
+    fn mix_plain(&self, h: &mut Hash128, index: &Index) -> Option<()> {
+        let mut mixed = *h;
+        mixed.mix(2);
+        let mut number = index.offset().as_const()?;
+        for (atom, c) in index.terms() {
+            let (Atom::Axis(a), Some(by)) = (atom, c.as_const()) else { return None };
+            match self.scope.value(*a) {
+                Some(value) => number = number.checked_add(by.checked_mul(value)?)?,
+                None => {
+                    mix_atom(&mut mixed, atom);
+                    mixed.mix(by as u64);
+                }
+            }
+        }
+        mixed.mix(number as u64);
+        *h = mixed;
+        Some(())
     }
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.

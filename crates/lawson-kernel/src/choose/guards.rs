@@ -75,7 +75,9 @@ impl<'k> Chooser<'k> {
         let mut ends = Ends::default();
         let Some(row) = c.row() else { return ends };
         let mut scope = Scope::new(self.kernel);
-        c.loops.iter().chain(&c.summed).for_each(|f| drop(scope.enter(f)));
+        for f in c.loops.iter().chain(&c.summed) {
+            scope.enter(f);
+        }
         for a in &c.reads {
             let Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
             for condition in load.guard.iter().flat_map(|g| &g.conditions) {

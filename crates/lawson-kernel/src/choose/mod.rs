@@ -5,7 +5,7 @@
 //!
 //! The tree is taken apart into *nests*: loops directly within each other around stages. A nest of stages alone is
 //! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector
-//! (`contraction.rs`, its tile by `tile.rs`, its rows by `rows.rs`, products of bytes by `dot.rs`), and a reduction if only a loop over what is summed can
+//! (`contraction.rs`, its tile by `tile.rs`, its rows by `rows.rs`, guards of what it reads by `guards.rs`, products of bytes by `dot.rs`), and a reduction if only a loop over what is summed can
 //! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team, and while one row is computed with, the
 //! next is fetched (`next.rs`). A device with a grid of threads wants something else (`grid.rs`).
 

@@ -155,11 +155,11 @@ fn peeled_iterations_are_loops_of_their_own() {
 fn schedules_come_back_from_their_text() {
     let text = "split i 8\nsplit i 8 exact\nsplit j 48 clip\nsplit k 4 ladder\nsplit k 6 ladder 4 2 1\n\
                 reorder i.0 \"an axis\" i.1\nparallel i.0\nserial a\nunroll b\njam c\nvector d 16\n\
-                peel i first=1 last=0\nclip kh\nblock k 512 level L2\nblock k 256 at i.0 level L1\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
+                peel i first=1 last=0\nclip kh\ndecide kw\nblock k 512 level L2\nblock k 256 at i.0 level L1\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
                 pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\nprefetch B at k ahead 1 of i level L2\n";
     let schedule: Schedule = text.parse().unwrap();
     assert_eq!(schedule.to_string(), text);
-    assert_eq!(schedule.0.len(), 21);
+    assert_eq!(schedule.0.len(), 22);
 }
 
 #[test]
@@ -252,6 +252,31 @@ fn padding_becomes_bounds_of_the_loop() {
          i: 8 to 9 by 1 serial\n k: 0 to 2 by 1 serial\n"
     );
     assert_eq!(run(&peeled, &[]), run(&convolution(9, 3, 1, 1), &[]));
+}
+
+#[test]
+fn only_steps_at_a_border_are_unrolled_to_be_decided() {
+    for (n, window, stride, pad) in [(9, 3, 1, 1), (10, 5, 2, 2), (4, 7, 3, 3), (8, 3, 1, 0)] {
+        let plain = convolution(n, window, stride, pad);
+        for before in ["", "peel i first=1 last=1\n", "split i 2\npeel i.0 first=1 last=1\njam i.1\n"] {
+            let k = scheduled(&plain, &format!("{before}decide k"));
+            assert_eq!(run(&k, &[]), run(&plain, &[]), "{n} {window} {stride} {pad} {before}");
+            k.visit(&mut |node| {
+                if let Node::For(f) = node
+                    && let [Node::Step { values, .. }] = &f.body[..]
+                {
+                    assert_eq!(count_guards(&k, values[0]) > 0, f.kind == Kind::Unroll);
+                }
+            });
+        }
+    }
+    let k = scheduled(&convolution(9, 3, 1, 1), "peel i first=1 last=1\ndecide k");
+    assert_eq!(
+        loops(&k),
+        "i: 0 to 1 by 1 serial\n k: 0 to 1 by 1 unroll\n k: 1 to 3 by 1 serial\ni: 1 to 8 by 1 serial\n k: 0 to 3 by 1 serial\n\
+         i: 8 to 9 by 1 serial\n k: 0 to 2 by 1 serial\n k: 2 to 3 by 1 unroll\n"
+    );
+    assert!(refused(&convolution(9, 3, 1, 1), "clip k\ndecide k").message().contains("constant bounds"));
 }
 
 fn count_guards(k: &Kernel, id: ExprId) -> usize {
