@@ -101,9 +101,10 @@ impl Plan {
     /// Whether two unordered steps that do these may get in each other's way: not in a buffer without bytes.
     pub fn meet(&self, a: &Access, b: &Access) -> bool {
         let buffer = self.buffer(a.region.slot);
-        let empty =
-            !matches!(buffer.place, Place::Value(_)) && self.facts.proves_ge(&Dim::ZERO, &buffer.bytes);
-        a.meets(b, &self.facts) && !empty
+        let is_empty =
+            || !matches!(buffer.place, Place::Value(_)) && self.facts.proves_ge(&Dim::ZERO, &buffer.bytes);
+        // Most pairs are of different buffers, and proofs take time.
+        a.meets(b, &self.facts) && !is_empty()
     }
 
     /// The buffers of a step itself, each with what is done to it.
