@@ -103,7 +103,8 @@ impl Executable {
         }
         let bound = self.plan.bind(bindings)?;
         let mut arena = memory(bound.arena)?;
-        let mut instance = self.fill(bound, bindings, team, arena.as_mut_ptr() as u64)?;
+        let arena_at = arena.as_mut_ptr() as u64;
+        let mut instance = self.fill(bound, bindings, team, arena_at, Unfit::Refused)?;
         instance.arena = Some(arena);
         for _ in 0..team.members() {
             instance.scratch.push(memory(self.scratch_bytes)?);
@@ -118,6 +119,7 @@ impl Executable {
         bindings: &Bindings,
         team: &Team,
         arena: u64,
+        unfit: Unfit,
     ) -> Result<Instance> {
         let mut ports = [vec![Port::default(); self.inputs], vec![Port::default(); self.outputs]];
         for (b, bytes) in self.plan.buffers.iter().zip(&bound.bytes) {
@@ -143,9 +145,18 @@ impl Executable {
             max_bytes: None,
         };
         let moving = Moving::of(&self.plan);
-        Filling { executable: self, plan: &self.plan, bound, bindings, instance, moving, arena, stages: 0 }
-            .fill()
+        let (executable, plan) = (self, &self.plan);
+        Filling { executable, plan, bound, bindings, instance, moving, arena, stages: 0, unfit }.fill()
     }
+}
+
+/// What becomes of a kernel whose code cannot count as far as sizes ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unfit {
+    /// The sizes are the caller's, who is told so.
+    Refused,
+    /// The sizes were found in a run: the evaluator takes the code's place.
+    Evaluated,
 }
 
 /// An instance in the making.
@@ -160,6 +171,7 @@ struct Filling<'e> {
     arena: u64,
     /// How many stages have been met.
     stages: usize,
+    unfit: Unfit,
 }
 
 /// Memory of so many bytes.
@@ -215,10 +227,16 @@ impl Filling<'_> {
 
     fn item(&mut self, step: &Step) -> Result<Item> {
         Ok(match &step.action {
-            Action::Launch { kernel } => {
-                self.call(step, *kernel)?;
-                Item::Call(self.instance.calls.len() - 1)
-            }
+            Action::Launch { kernel } => match self.fits(*kernel) {
+                Err(why) if self.unfit == Unfit::Evaluated => {
+                    let action = Action::Evaluate { kernel: *kernel, why };
+                    self.host(&Step { action, ..step.clone() })?
+                }
+                _ => {
+                    self.call(step, *kernel)?;
+                    Item::Call(self.instance.calls.len() - 1)
+                }
+            },
             Action::Evaluate { .. } | Action::Interpret(_) => self.host(step)?,
             Action::Staged(staged) => {
                 let executable = self.executable.stages.get(self.stages).cloned();
@@ -264,6 +282,12 @@ impl Filling<'_> {
         let step_of_host = hosted.ok_or_else(|| Error::internal("a step of the host that is none"))?;
         let barrier = step.barrier == Barrier::Before;
         Ok(Item::Host(Box::new(HostItem { barrier, step: step_of_host })))
+    }
+
+    /// Whether the code of a kernel is right for these sizes.
+    fn fits(&self, number: usize) -> Result<()> {
+        let Some(variants) = &self.executable.kernels[number] else { return Ok(()) };
+        check_limits(&self.plan.kernels[number], &variants.plain.emitted.limits, self.bindings)
     }
 
     fn call(&mut self, step: &Step, number: usize) -> Result<()> {

@@ -7,7 +7,7 @@
 
 use super::Executable;
 use super::general::{Given, Me};
-use super::instance::{Instance, Port, memory};
+use super::instance::{Instance, Port, Unfit, memory};
 use crate::memory::{Memory, available};
 use crate::team::Team;
 use bytes::Bytes;
@@ -168,7 +168,7 @@ impl StageItem {
             *lent = Some(memory(bound.arena)?);
         }
         let arena = lent.as_mut().map_or(0, |m| m.as_mut_ptr() as u64);
-        let mut instance = self.executable.fill(bound, bindings, team, arena)?;
+        let mut instance = self.executable.fill(bound, bindings, team, arena, Unfit::Evaluated)?;
         instance.make_general(&[])?;
         instance.set_max_bytes(max_bytes);
         Ok(Ready { values, arena, instance, results })
