@@ -14,7 +14,7 @@ fn graph() -> Graph {
         [(8, 24), (24, 40), (40, 56), (56, 72), (72, 24), (24, 40), (40, 8)].iter().enumerate()
     {
         text += &format!(
-            "%w{n} = iota {{type = f32[{from}, {to}], axis = 1}}
+            "%w{n} = iota {{dtype = f32, shape = [{from}, {to}], axis = 1}}
              %p{n} = contract %{before}, %w{n} {{batch = [], sum = [[1, 0]]}}
              %r{n}: f32[16, {to}] = softmax %p{n} {{axis = 1}}
              %s{n} = sort %r{n} {{axis = 1}}\n"
