@@ -62,8 +62,17 @@ pub enum Refused {
     },
     /// One of two groups is a composite, or not computed by loops.
     Alone,
-    /// Both have products, or share only an operand of products: a kernel has the tile of one.
+    /// Both have products that are not summed up abreast, or share only an operand of products: a kernel has one tile.
     Products,
+    /// Products that would be summed up abreast, in more registers than there are.
+    Registers {
+        /// How many sums.
+        sums: i64,
+        /// The registers of the least tile that is worth it.
+        found: i64,
+        /// How many a tile may have.
+        most: i64,
+    },
     /// Rows that are reduced beside products, whose tiles run across rows.
     Rows,
     /// A view that the product reading it has as index arithmetic.
@@ -170,7 +179,12 @@ impl fmt::Display for Refused {
                 write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")
             }
             Refused::Alone => write!(f, "one of them is not computed by loops over elements"),
-            Refused::Products => write!(f, "a kernel has the tile of one product"),
+            Refused::Products => {
+                write!(f, "a kernel has one tile, for products that go through the same loops abreast")
+            }
+            Refused::Registers { sums, found, most } => {
+                write!(f, "{sums} sums abreast would take {found} registers, and a tile has {most}")
+            }
             Refused::Rows => write!(f, "rows are reduced whole, and the tile of a product runs across rows"),
             Refused::View => write!(f, "the view is index arithmetic of the product that reads it"),
             Refused::NoGain => write!(f, "together they would not take less time"),

@@ -243,3 +243,112 @@ fn what_is_put_together_is_stored_part_by_part() {
         assert!(!kernel.to_string().contains("select"), "{kernel}");
     }
 }
+
+/// Queries, keys and values of one input: so many products of it, with epilogues.
+fn projections(of: usize, dtype: &str) -> Graph {
+    let names: Vec<String> = (0..of).map(|n| format!("w{n}: {dtype}[32, 48]")).collect();
+    let lines = (0..of).map(|n| {
+        format!("%h{n} = contract %x, %w{n} {{batch = [], sum = [[1, 0]]}}\n%y{n} = mul %h{n}, %h{n}\n")
+    });
+    let outputs: Vec<String> = (0..of).map(|n| format!("y{n}: {dtype}[16, 48]")).collect();
+    let results: Vec<String> = (0..of).map(|n| format!("%y{n}")).collect();
+    parse(&format!(
+        "graph @qkv(%x: {dtype}[16, 32], %{}) -> ({}) {{ {} return {} }}",
+        names.join(", %"),
+        outputs.join(", "),
+        lines.collect::<String>(),
+        results.join(", ")
+    ))
+}
+
+#[test]
+fn products_of_one_operand_in_the_same_loops_are_summed_up_abreast() {
+    let g = projections(3, "f32");
+    assert_eq!(results(&g), [["y0", "y1", "y2"]]);
+    let found = groups(&g);
+    let kernel = &found.parts[0].lowered.as_ref().unwrap().kernel;
+    assert_eq!(kernel.accs.iter().map(|a| a.state.len()).collect::<Vec<_>>(), [3]);
+    assert!(found.refused.is_empty());
+}
+
+#[test]
+fn the_gate_and_what_passes_it_are_one_product() {
+    let g = parse(
+        "graph @swiglu(%x: f32[16, 32], %g: f32[32, 48], %u: f32[32, 48]) -> (y: f32[16, 48]) {
+           %a = contract %x, %g {batch = [], sum = [[1, 0]]}
+           %s = logistic %a
+           %t = mul %a, %s
+           %b = contract %x, %u {batch = [], sum = [[1, 0]]}
+           %y = mul %t, %b
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["y"]]);
+}
+
+#[test]
+fn weights_that_two_inputs_share_are_read_once() {
+    let g = parse(
+        "graph @twins(%a: f32[16, 32], %b: f32[16, 32], %w: f32[32, 48]) -> (d: f32[16, 48]) {
+           %x = contract %a, %w {batch = [], sum = [[1, 0]]}
+           %y = contract %b, %w {batch = [], sum = [[1, 0]]}
+           %d = sub %x, %y
+           return %d
+         }",
+    );
+    assert_eq!(results(&g), [["d"]]);
+}
+
+#[test]
+fn sums_abreast_are_as_many_as_a_tile_has_registers_for() {
+    let most = groups(&projections(5, "f32")).parts.len();
+    let more = groups(&projections(6, "f32"));
+    assert_eq!((most, more.parts.len()), (1, 2));
+}
+
+#[test]
+fn products_that_are_not_of_floats_stay_apart() {
+    assert_eq!(groups(&projections(2, "i32")).parts.len(), 2);
+}
+
+#[test]
+fn products_of_other_sizes_stay_apart() {
+    let g = parse(
+        "graph @gqa(%x: f32[16, 32], %q: f32[32, 48], %k: f32[32, 24]) -> (a: f32[16, 48], b: f32[16, 24]) {
+           %a = contract %x, %q {batch = [], sum = [[1, 0]]}
+           %b = contract %x, %k {batch = [], sum = [[1, 0]]}
+           return %a, %b
+         }",
+    );
+    assert_eq!(results(&g), [["a"], ["b"]]);
+}
+
+#[test]
+fn a_product_of_a_product_is_not_summed_up_beside_it() {
+    let g = parse(
+        "graph @twice(%x: f32[32, 32], %w: f32[32, 32]) -> (y: f32[32, 32]) {
+           %h = contract %x, %w {batch = [], sum = [[1, 0]]}
+           %y = contract %h, %w {batch = [], sum = [[1, 0]]}
+           return %y
+         }",
+    );
+    assert_eq!(refusal(&g).why, Refused::Products);
+}
+
+#[test]
+fn several_reductions_of_a_row_are_one_visit_to_it() {
+    let g = parse(
+        "graph @moments(%x: f32[16, 100]) -> (y: f32[16]) {
+           %s = reduce_sum %x {axes = [1]}
+           %q = mul %x, %x
+           %t = reduce_sum %q {axes = [1]}
+           %u = mul %s, %s
+           %y = sub %t, %u
+           return %y
+         }",
+    );
+    assert_eq!(results(&g), [["y"]]);
+    let found = groups(&g);
+    let kernel = &found.parts[0].lowered.as_ref().unwrap().kernel;
+    assert_eq!(kernel.accs.iter().map(|a| a.state.len()).collect::<Vec<_>>(), [2]);
+}

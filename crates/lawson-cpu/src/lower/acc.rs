@@ -28,6 +28,14 @@ pub(super) struct AccState {
     pub(super) frame: usize,
 }
 
+/// A step that is one instruction on the register of a state.
+enum InPlace {
+    /// The product of two is added to it.
+    Product(ExprId, ExprId),
+    /// An instruction with one operand more.
+    By(Vec3, ExprId),
+}
+
 /// Jammed axes and vector loops on the way to the steps of an accumulator.
 fn reducing(
     nodes: &[Node],
@@ -304,9 +312,11 @@ impl<'k> Lowering<'k> {
                 // A step beside the vector loop is made by one lane alone.
                 (true, None) => Some(l.first_lane()),
             };
-            if let ([value], [dst]) = (values, &registers[..])
-                && l.step_in_place(acc, *value, *dst, mask)?
-            {
+            // Components that know nothing of each other are stepped one by one.
+            if values.iter().enumerate().all(|(n, v)| l.steps_in_place(acc, n, *v).is_some()) {
+                for ((n, value), dst) in values.iter().enumerate().zip(&registers[..]) {
+                    l.step_in_place(acc, n, *value, *dst, mask)?;
+                }
                 return Ok(());
             }
             let mut new = Vec::new();
@@ -361,39 +371,50 @@ impl<'k> Lowering<'k> {
         dst
     }
 
-    /// Steps that are one instruction on the state's register: sums, fused products, extrema.
-    fn step_in_place(&mut self, acc: AccId, value: ExprId, dst: V, mask: Option<V>) -> Result<bool> {
+    /// The step of a component that is one instruction on its register, if it is: a sum, a fused product, an extremum, of what no state is part of.
+    fn steps_in_place(&self, acc: AccId, n: usize, value: ExprId) -> Option<InPlace> {
         let k = self.k;
-        let is_state = |e: ExprId| *k.expr(e) == Expr::State(acc, 0);
-        let reads_state = |l: &Self, e: ExprId| l.depends[e.0 as usize].state;
-        let here = self.here();
-        let Some(forms) = floats(k.dtype(value)) else { return Ok(false) };
-        let (a, b, c) = match k.expr(value) {
-            Expr::Fma(a, b, c) if is_state(*c) => (*a, *b, *c),
+        let is_state = |e: ExprId| *k.expr(e) == Expr::State(acc, n);
+        let forms = floats(k.dtype(value))?;
+        let step = match k.expr(value) {
+            Expr::Fma(a, b, c) if is_state(*c) => InPlace::Product(*a, *b),
             Expr::Binary(BinaryKind::Add, c, p) | Expr::Binary(BinaryKind::Add, p, c) if is_state(*c) => {
                 match self.product_of(*p) {
-                    Some((a, b)) => (a, b, *c),
-                    None => return self.step_by(forms.add, *p, dst, mask),
+                    Some((a, b)) => InPlace::Product(a, b),
+                    None => InPlace::By(forms.add, *p),
                 }
             }
-            Expr::Binary(BinaryKind::Mul, c, p) if is_state(*c) => {
-                return self.step_by(forms.mul, *p, dst, mask);
-            }
-            Expr::Extremum(Extremum::Max, c, p) if is_state(*c) => {
-                return self.step_by(forms.max, *p, dst, mask);
-            }
-            Expr::Extremum(Extremum::Min, c, p) if is_state(*c) => {
-                return self.step_by(forms.min, *p, dst, mask);
-            }
-            _ => return Ok(false),
+            Expr::Binary(BinaryKind::Mul, c, p) if is_state(*c) => InPlace::By(forms.mul, *p),
+            Expr::Extremum(Extremum::Max, c, p) if is_state(*c) => InPlace::By(forms.max, *p),
+            Expr::Extremum(Extremum::Min, c, p) if is_state(*c) => InPlace::By(forms.min, *p),
+            _ => return None,
         };
-        debug_assert!(is_state(c));
-        if reads_state(self, a) || reads_state(self, b) {
-            return Ok(false);
-        }
+        let reads_state = |e: ExprId| self.depends[e.0 as usize].state;
+        let free = match step {
+            InPlace::Product(a, b) => !reads_state(a) && !reads_state(b),
+            InPlace::By(_, p) => !reads_state(p),
+        };
+        free.then_some(step)
+    }
+
+    /// Steps a component by one instruction.
+    fn step_in_place(&mut self, acc: AccId, n: usize, value: ExprId, dst: V, mask: Option<V>) -> Result<()> {
+        let here = self.here();
+        let (a, b) = match self.steps_in_place(acc, n, value) {
+            Some(InPlace::Product(a, b)) => (a, b),
+            Some(InPlace::By(op, value)) => {
+                let b = match self.memory_operand(value)? {
+                    Some(src) => src,
+                    None => Src::Reg(self.value(value)?),
+                };
+                self.emit(here, Op::Update { op, dst, a: dst, b, mask });
+                return Ok(());
+            }
+            None => return Err(Unsupported::new("a step of several instructions where one was seen")),
+        };
         // Padding contributes nothing.
         if self.is_absent(a) || self.is_absent(b) {
-            return Ok(true);
+            return Ok(());
         }
         // The one that only this point reads may stay in memory.
         let first = self.memory_operand(a)?;
@@ -407,8 +428,11 @@ impl<'k> Lowering<'k> {
                 }
             }
         };
+        let Some(forms) = floats(self.k.dtype(value)) else {
+            return Err(Unsupported::new("a fused product of what are no floats"));
+        };
         self.emit(here, Op::Update { op: forms.fused[0][0], dst, a, b, mask });
-        Ok(true)
+        Ok(())
     }
 
     /// Whether an expression is a load that never takes place at this point, and is 0 instead.
@@ -420,19 +444,6 @@ impl<'k> Lowering<'k> {
                 .is_some_and(|g| self.is_zero(g.otherwise) && self.takes_place(e) == Truth::Never),
             _ => false,
         }
-    }
-
-    fn step_by(&mut self, op: Vec3, value: ExprId, dst: V, mask: Option<V>) -> Result<bool> {
-        if self.depends[value.0 as usize].state {
-            return Ok(false);
-        }
-        let here = self.here();
-        let b = match self.memory_operand(value)? {
-            Some(src) => src,
-            None => Src::Reg(self.value(value)?),
-        };
-        self.emit(here, Op::Update { op, dst, a: dst, b, mask });
-        Ok(true)
     }
 }
 

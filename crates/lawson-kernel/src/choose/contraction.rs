@@ -9,7 +9,7 @@ use super::guards::{Ends, Guarded};
 use super::stride::{Access, Stride, loads, stride};
 use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, last_vectors};
 use super::{Chooser, Nest, Position, extent};
-use crate::buffer::{Layout, Level, Role};
+use crate::buffer::{BufferId, Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
 use crate::index::{Atom, Index};
 use crate::schedule::{Directive, PackLayout, Tail};
@@ -97,6 +97,14 @@ impl<'k> Contraction<'k> {
     /// How many panels of so many columns there are.
     pub(super) fn panels(&self, width: i64) -> i64 {
         extent(self.vector()).map_or(SOME_PANELS, |columns| (columns + width - 1) / width)
+    }
+
+    /// How many operands move with the vector and not with the rows.
+    fn operands_of_columns(&self) -> i64 {
+        let moves = |r: &Access, f: &For| stride(&r.offset, f.axis) != Stride::None;
+        let of_columns =
+            |r: &&Access| moves(r, self.vector()) && !self.row().is_some_and(|row| moves(r, row));
+        self.reads.iter().filter(of_columns).count().max(1) as i64
     }
 
     /// What is summed, innermost last: the axis along which an operand that does not move with the vector lies side by side.
@@ -195,7 +203,8 @@ impl<'k> Chooser<'k> {
         let mut c = Contraction { loops: n.loops.clone(), vector, rows, reads, summed, position, dot: None };
         c.dot = self.dot(&c, acc, values);
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
-        let tile = Demand::of(&c, shares, self.writes_parts_of_lines(&c)).tile(self.machine);
+        let sums = self.kernel.acc(acc).state.len() as i64;
+        let tile = Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c)).tile(self.machine);
         self.lay_out(&c, tile);
         self.order_sums(&c);
         self.tiles(&c, tile);
@@ -271,11 +280,11 @@ impl<'k> Chooser<'k> {
 
     /// Operands known when compiling lie in panels of the tile's width, in the order in which they are read.
     fn lay_out(&mut self, c: &Contraction<'k>, tile: Tile) {
-        let spread = self.read_once(c).filter(|_| self.machine.read_streams > 1).map(|a| a.buffer);
+        let once = if self.machine.read_streams > 1 { self.read_once(c) } else { Vec::new() };
         for a in &c.reads {
             let b = self.kernel.buffer(a.buffer);
             // Where several streams come faster than one, each vector of the tile is one.
-            let vectors = if spread == Some(a.buffer) { 1 } else { tile.vectors };
+            let vectors = if once.iter().any(|o| o.buffer == a.buffer) { 1 } else { tile.vectors };
             let width = vectors * self.machine.lanes;
             if !self.freedom.constants.contains(&a.buffer)
                 || b.role != Role::Input
@@ -421,9 +430,10 @@ impl<'k> Chooser<'k> {
             })
         });
         let names = |l: &[&For]| l.iter().map(|f| self.name(f)).collect::<Vec<String>>();
-        // The panel of the operand that moves with the vector is read for every row; if all of them fit in the second
+        // The panels of operands that move with the vector are read for every row; if all of them fit in the second
         // cache together, rows may be outermost.
-        let bytes = c.steps().saturating_mul(width * self.machine.lane_bytes).saturating_mul(c.panels(width));
+        let panel = c.steps().saturating_mul(width * self.machine.lane_bytes * c.operands_of_columns());
+        let bytes = panel.saturating_mul(c.panels(width));
         // Where nothing stays in the last cache, rows of a block do while the panels go by: they are fewer bytes than the panels
         // would see go by of rows.
         let rows_first = cut.blocks.is_some() && self.exceeds_last_cache(c);
@@ -522,12 +532,12 @@ impl<'k> Chooser<'k> {
         }
     }
 
-    /// What is read once and does not come from the second cache, if there is such an operand: the weights of a single row.
-    fn read_once<'c>(&self, c: &'c Contraction<'k>) -> Option<&'c Access> {
-        let [sum] = c.summed.as_slice() else { return None };
+    /// The operands that are read once and do not come from the second cache: the weights of a single row.
+    fn read_once<'c>(&self, c: &'c Contraction<'k>) -> Vec<&'c Access> {
+        let [sum] = c.summed.as_slice() else { return Vec::new() };
         let once = c.row().is_none_or(|r| extent(r) == Some(1));
         if !once || extent(sum).is_none_or(|e| e < 2 * STEPS_AHEAD || e % STEPS_BETWEEN != 0) {
-            return None;
+            return Vec::new();
         }
         let v = c.vector().axis;
         let far = |a: &&Access| {
@@ -539,21 +549,26 @@ impl<'k> Chooser<'k> {
                 && stride(&a.offset, v) != Stride::None
                 && stride(&a.offset, sum.axis) != Stride::None
         };
-        c.reads.iter().find(far)
+        c.reads.iter().filter(far).collect()
     }
 
     /// Fetches ahead what is read once, unless it comes in several streams. Whether it does.
     fn fetch_ahead(&mut self, c: &Contraction<'k>) -> bool {
-        let (Some(a), [sum]) = (self.read_once(c), c.summed.as_slice()) else { return false };
-        let laid_out = self.choice.layouts.iter().any(|(id, _)| *id == a.buffer);
-        if laid_out && self.machine.read_streams > 1 {
+        let [sum] = c.summed.as_slice() else { return false };
+        let in_streams =
+            |b: BufferId| self.machine.read_streams > 1 && self.choice.layouts.iter().any(|(id, _)| *id == b);
+        let fetched: Vec<BufferId> =
+            self.read_once(c).iter().map(|a| a.buffer).filter(|b| !in_streams(*b)).collect();
+        if fetched.is_empty() {
             return false;
         }
-        let buffer = self.kernel.buffer(a.buffer).name.clone();
         let name = self.name(sum);
         let [at, _] = self.split(&name, STEPS_BETWEEN, Tail::Exact);
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
-        self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, level });
+        for b in fetched {
+            let (buffer, at) = (self.kernel.buffer(b).name.clone(), at.clone());
+            self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, level });
+        }
         true
     }
 }

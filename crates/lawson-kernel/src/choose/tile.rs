@@ -65,6 +65,8 @@ pub(super) struct Demand {
     pub(super) by_vector: i64,
     /// Those that move with both.
     pub(super) by_both: i64,
+    /// Sums that are made abreast: each point of the tile has a register for each.
+    pub(super) sums: i64,
     /// Shares of the team that the loops around give already.
     pub(super) shares: i64,
     /// Whether rows come in short blocks, of which the last may end early.
@@ -76,8 +78,8 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// What a nest asks.
-    pub(super) fn of(c: &Contraction<'_>, shares: i64, blocked: bool) -> Demand {
+    /// What a nest with so many sums abreast asks.
+    pub(super) fn of(c: &Contraction<'_>, sums: i64, shares: i64, blocked: bool) -> Demand {
         let (v, r) = (c.vector(), c.row());
         let mut out = Demand {
             columns: extent(v),
@@ -85,6 +87,7 @@ impl Demand {
             by_row: 0,
             by_vector: 0,
             by_both: 0,
+            sums,
             shares,
             blocked,
             depth: c.steps(),
@@ -134,13 +137,13 @@ impl Demand {
 
     /// The registers that a tile takes: its outputs, a row of vectors, and what an operand that moves with both passes through.
     fn registers(&self, t: Tile) -> i64 {
-        t.rows * t.vectors + self.by_vector * t.vectors + 1 + i64::from(self.by_both > 0)
+        t.rows * t.vectors * self.sums + self.by_vector * t.vectors + 1 + i64::from(self.by_both > 0)
     }
 
     /// What one step of a tile takes: multiply-adds or loads, whichever is more, or waiting for the step before.
     fn step(&self, m: &Machine, t: Tile) -> f64 {
         let (h, w) = (t.rows, t.vectors);
-        let fma = (h * w) as f64;
+        let fma = (h * w * self.sums) as f64;
         let loads = (self.by_row * h + self.by_vector * w + self.by_both * h * w) as f64 / m.loads_per_fma;
         let drained = 1.0 + m.steps_drained / self.inner.max(1) as f64;
         let latency = m.fma_in_flight as f64 * m.latency_paid * drained;
@@ -198,6 +201,7 @@ mod tests {
             by_row: 1,
             by_vector: 1,
             by_both: 0,
+            sums: 1,
             shares: 1,
             blocked: false,
             depth: 1024,
@@ -239,6 +243,7 @@ mod tests {
             by_row: 1,
             by_vector: 1,
             by_both: 0,
+            sums: 1,
             shares: 14,
             blocked: false,
             depth,
@@ -258,6 +263,7 @@ mod tests {
                 by_row: 1,
                 by_vector: 1,
                 by_both: 0,
+                sums: 1,
                 shares,
                 blocked: false,
                 depth,
@@ -278,6 +284,30 @@ mod tests {
     }
 
     #[test]
+    fn sums_abreast_share_the_registers_of_one_tile() {
+        let tile = |m: &Machine, sums| {
+            let product = Demand {
+                columns: Some(768),
+                rows: Some(Some(128)),
+                by_row: 1,
+                by_vector: sums,
+                by_both: 0,
+                sums,
+                shares: 1,
+                blocked: false,
+                depth: 768,
+                inner: 768,
+            };
+            let t = product.tile(m);
+            assert!(product.registers(t) <= m.registers - m.spare_registers, "{t:?}");
+            (t.rows, t.vectors)
+        };
+        let wide = Machine::default();
+        assert_eq!([1, 2, 3].map(|sums| tile(&wide, sums)), [(8, 3), (6, 2), (8, 1)]);
+        assert_eq!(tile(&wide.with_avx2(), 2).1, 1);
+    }
+
+    #[test]
     fn one_row_hides_latency_behind_vectors() {
         let one = Demand {
             columns: Some(4096),
@@ -285,6 +315,7 @@ mod tests {
             by_row: 0,
             by_vector: 1,
             by_both: 0,
+            sums: 1,
             shares: 1,
             blocked: false,
             depth: 1024,

@@ -4,7 +4,7 @@
 //! dimensions are joined too, which leaves its memory as it is. So dense elementwise kernels have one loop, and a
 //! contraction of `[batch, time, channels]` has one loop over rows.
 
-use super::remap::Remap;
+use super::remap::{Remap, SAME};
 use crate::buffer::{BufferId, Layout};
 use crate::expr::Expr;
 use crate::hash::{IdMap, IdSet};
@@ -210,7 +210,7 @@ fn apply(kernel: &mut Kernel, pairs: &[Pair], buffers: &IdMap<BufferId, usize>) 
         b.dims[*first] = outer * b.dims[*first].clone();
         b.layout = Layout::row_major(&b.dims);
     }
-    Remap { access: &access, datum: &access, index: &index }.apply(kernel);
+    Remap { access: &access, datum: &access, index: &index, component: SAME }.apply(kernel);
     let mut body = std::mem::take(&mut kernel.body);
     join_loops(&mut body, &pairs);
     kernel.body = body;

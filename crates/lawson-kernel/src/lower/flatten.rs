@@ -5,7 +5,7 @@
 //! nothing to prove about quotients.
 
 use super::collapse::accesses;
-use super::remap::Remap;
+use super::remap::{Remap, SAME};
 use crate::buffer::{BufferId, Layout};
 use crate::index::{Atom, Index};
 use crate::tree::Kernel;
@@ -29,7 +29,7 @@ pub(super) fn flatten(kernel: &mut Kernel) {
             }
             (id, index)
         };
-        Remap { access: &access, datum: &access, index: &Index::clone }.apply(kernel);
+        Remap { access: &access, datum: &access, index: &Index::clone, component: SAME }.apply(kernel);
     }
 }
 

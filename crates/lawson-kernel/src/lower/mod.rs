@@ -12,10 +12,11 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
-//! that of indices that are data, `accumulate.rs` the accumulators, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `flatten.rs` and
+//! that of indices that are data, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
+mod abreast;
 mod accumulate;
 mod attention;
 mod collapse;
@@ -134,6 +135,7 @@ pub fn lower(graph: &Graph, group: &Group) -> Result<Lowered, Refused> {
 /// The kernel of a group, with choices.
 pub fn lower_with(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
     let mut lowered = nest::lower(graph, group, options)?;
+    abreast::join_sums(&mut lowered.kernel);
     share::share_scratch(&mut lowered.kernel);
     flatten::flatten(&mut lowered.kernel);
     collapse(&mut lowered.kernel);

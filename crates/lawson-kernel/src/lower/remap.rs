@@ -3,11 +3,17 @@
 use crate::buffer::BufferId;
 use crate::expr::{Condition, Expr, ExprId, Guard, Load};
 use crate::index::Index;
-use crate::tree::{AxisId, For, Kernel, Node};
+use crate::tree::{AccId, AxisId, For, Kernel, Node};
 use std::collections::HashSet;
 
 /// An access written another way.
 pub(super) type Access<'a> = &'a dyn Fn(BufferId, &[Index]) -> (BufferId, Vec<Index>);
+
+/// A component of an accumulator's state, known by another name.
+pub(super) type Component<'a> = &'a dyn Fn(AccId, usize) -> (AccId, usize);
+
+/// Components as they are.
+pub(super) const SAME: Component<'_> = &|acc, n| (acc, n);
 
 /// How accesses and other indices are rewritten.
 pub(super) struct Remap<'a> {
@@ -17,6 +23,8 @@ pub(super) struct Remap<'a> {
     pub(super) datum: Access<'a>,
     /// Any other index: bounds of loops, conditions, indices as numbers.
     pub(super) index: &'a dyn Fn(&Index) -> Index,
+    /// An accumulator, which is the caller's business, and a component of its state.
+    pub(super) component: Component<'a>,
 }
 
 /// For each expression, whether the tree or an accumulator uses it.
@@ -56,7 +64,7 @@ pub(super) fn tidy(kernel: &mut Kernel) {
     let access = |buffer: BufferId, old: &[Index]| (buffer, old.iter().map(index).collect());
     // An index is renumbered at all depths, and so are the places of the elements that it mentions.
     let datum = |buffer: BufferId, index: &[Index]| (buffer, index.to_vec());
-    Remap { access: &access, datum: &datum, index: &index }.apply(kernel);
+    Remap { access: &access, datum: &datum, index: &index, component: SAME }.apply(kernel);
     kernel.axes = looped.iter().map(|a| kernel.axes[a.0 as usize].clone()).collect();
     fn renumber(nodes: &mut [Node], new_id: &impl Fn(AxisId) -> AxisId) {
         for node in nodes {
@@ -123,7 +131,10 @@ impl Remap<'_> {
                 Expr::Select(a, b, c) => Expr::Select(of(a), of(b), of(c)),
                 Expr::Cast(a, d) => Expr::Cast(of(a), d),
                 Expr::Bitcast(a, d) => Expr::Bitcast(of(a), d),
-                same @ (Expr::Const(_) | Expr::State(..) | Expr::Other(..) | Expr::Result(..)) => same,
+                Expr::State(acc, n) => self.component(Expr::State, acc, n),
+                Expr::Other(acc, n) => self.component(Expr::Other, acc, n),
+                Expr::Result(acc, n) => self.component(Expr::Result, acc, n),
+                same @ Expr::Const(_) => same,
             };
             ids.push(kernel.add(new));
         }
@@ -146,6 +157,11 @@ impl Remap<'_> {
         (self.index)(&index.with_data(&self.datum))
     }
 
+    fn component(&self, make: fn(AccId, usize) -> Expr, acc: AccId, n: usize) -> Expr {
+        let (acc, n) = (self.component)(acc, n);
+        make(acc, n)
+    }
+
     fn nodes(&self, nodes: &mut [Node], of: &impl Fn(&mut ExprId)) {
         for node in nodes {
             match node {
@@ -154,8 +170,14 @@ impl Remap<'_> {
                     f.end = self.index(&f.end);
                     self.nodes(&mut f.body, of);
                 }
-                Node::Accumulate { body, .. } => self.nodes(body, of),
-                Node::Step { values, .. } => values.iter_mut().for_each(of),
+                Node::Accumulate { acc, body } => {
+                    (*acc, _) = (self.component)(*acc, 0);
+                    self.nodes(body, of);
+                }
+                Node::Step { acc, values } => {
+                    (*acc, _) = (self.component)(*acc, 0);
+                    values.iter_mut().for_each(of);
+                }
                 Node::Store(s) => {
                     (s.buffer, s.index) = self.access(s.buffer, &s.index);
                     of(&mut s.value);

@@ -3,7 +3,7 @@
 //! Of the nodes of one loop's body, scratch is in use from the first that mentions it to the last. Two whose stretches do not
 //! meet become one buffer, as large as both need; so a chain of layers goes back and forth between two.
 
-use super::remap::Remap;
+use super::remap::{Remap, SAME};
 use crate::buffer::{Buffer, BufferId, Layout, Role};
 use crate::expr::{Expr, ExprId};
 use crate::hash::{IdMap, IdSet};
@@ -63,7 +63,7 @@ pub(super) fn share_scratch(kernel: &mut Kernel) {
         let target = into.get(&buffer).copied().unwrap_or(buffer);
         (moved.get(&target).copied().unwrap_or(target), index.to_vec())
     };
-    Remap { access: &access, datum: &access, index: &Index::clone }.apply(kernel);
+    Remap { access: &access, datum: &access, index: &Index::clone, component: SAME }.apply(kernel);
 }
 
 /// Calls `visit` with the bodies of loops, and of the kernel, that have several nodes.

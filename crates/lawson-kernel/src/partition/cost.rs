@@ -86,7 +86,7 @@ impl<'g> Costs<'g> {
         steps / self.machine.lanes as f64
     }
 
-    /// How often a kernel steps its accumulators.
+    /// How often a kernel steps its accumulators, each component counted.
     pub(super) fn steps(kernel: &Kernel) -> f64 {
         fn count(nodes: &[Tree], times: f64) -> f64 {
             let of = |node: &Tree| match node {
@@ -96,7 +96,7 @@ impl<'g> Costs<'g> {
                     count(&f.body, times * size / f.step as f64)
                 }
                 Tree::Accumulate { body, .. } => count(body, times),
-                Tree::Step { .. } => times,
+                Tree::Step { values, .. } => times * values.len() as f64,
                 Tree::Store(_) | Tree::Prefetch { .. } => 0.0,
             };
             nodes.iter().map(of).sum()

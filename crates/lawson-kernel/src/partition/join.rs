@@ -13,7 +13,7 @@ use crate::group::{Group, Refused};
 use crate::hash::{IdMap, IdSet};
 use crate::layout::Orders;
 use crate::lower::{Blocks, Rows, attention, is_product, recurrence, takes};
-use crate::machine::Machines;
+use crate::machine::{Machine, Machines};
 use lawson_graph::{Def, Graph, NodeId, Op, Site, ValueId};
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -132,6 +132,11 @@ impl<'g> Groups<'g> {
     /// The costs of what runs on the target, or on the processor beside it.
     fn costs(&self, is_beside: bool) -> &Costs<'g> {
         self.beside.as_ref().filter(|_| is_beside).unwrap_or(&self.costs)
+    }
+
+    /// The machine that runs a group.
+    pub(super) fn machine_of(&self, m: &Members) -> &Machine {
+        self.costs(m.is_beside).machine
     }
 
     /// Whether a node takes or gives a dtype that its machine lacks.
@@ -343,8 +348,11 @@ impl<'g> Groups<'g> {
             return Err(Refused::Compared);
         }
         let feeds = x.outputs.iter().any(|v| y.inputs.binary_search(v).is_ok());
-        if x.products + y.products > 1 || (!feeds && x.products + y.products > 0) {
-            return Err(Refused::Products);
+        match (x.products, y.products) {
+            (0, 0) => {}
+            (0, _) | (_, 0) if feeds => {}
+            (0, _) | (_, 0) => return Err(Refused::Products),
+            _ => self.abreast(x, y)?,
         }
         if x.products > 0 && y.reductions > 0 || (y.products > 0 && x.reductions > 0) {
             return Err(Refused::Rows);
@@ -384,9 +392,12 @@ impl<'g> Groups<'g> {
         joined.computing += costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
         let together = self.predicted(&joined);
         // Each slice of a product would be a product of its own, and none of them a tile.
-        let sliced = joined.products > 0 && lowered.kernel.accs.len() > joined.products + joined.reductions;
-        if sliced {
+        let sums: usize = lowered.kernel.accs.iter().map(|a| a.state.len()).sum();
+        if joined.products > 0 && sums > joined.products + joined.reductions {
             return Err((Refused::Sliced, together));
+        }
+        if joined.products > 1 && lowered.kernel.accs.len() > 1 {
+            return Err((Refused::Products, together));
         }
         if together >= self.predicted(x) + self.predicted(y) {
             return Err((Refused::Again, together));

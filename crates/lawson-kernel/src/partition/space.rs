@@ -1,14 +1,36 @@
-//! The loops that outputs of a group have in common.
+//! The loops that outputs of a group have in common, and the tile that its products have.
 //!
-//! In: outputs of groups that may be joined; out: whether they are computed in the same loops, as lowering would find.
+//! In: groups that may be joined; out: whether they are computed in the same loops, as lowering would find.
 
 use super::join::{Groups, Members};
 use crate::group::Refused;
-use crate::lower::pieces;
-use lawson_graph::{Dim, NodeId, Op, ValueId};
+use crate::lower::{is_product, pieces};
+use crate::machine::Spread;
+use lawson_graph::{Dim, Node, NodeId, Op, ValueId};
 use std::cmp::Reverse;
 
+/// Rows of the least tile in which sums hide each other's latency.
+const LEAST_ROWS: i64 = 4;
+
 impl Groups<'_> {
+    /// Refuses products that are not summed up abreast, in one tile with what they have in common read once.
+    pub(super) fn abreast(&self, x: &Members, y: &Members) -> Result<(), Refused> {
+        let machine = self.machine_of(x);
+        let nodes = || x.nodes.iter().chain(&y.nodes).map(|n| self.graph.node(*n));
+        // Bytes are multiplied by fours, convolutions by windows, and the tile of a device has one product.
+        let is_plain = |n: &Node| match &n.op {
+            Op::Contract(_) => self.graph.ty(n.inputs[0]).as_tensor().is_some_and(|t| t.dtype.is_float()),
+            op => !is_product(op),
+        };
+        let shared = x.inputs.iter().any(|v| y.inputs.binary_search(v).is_ok());
+        if !shared || machine.spread == Spread::Grid || !nodes().all(is_plain) {
+            return Err(Refused::Products);
+        }
+        let sums = (x.products + y.products) as i64;
+        let (found, most) = (sums * LEAST_ROWS + sums + 1, machine.registers - machine.spare_registers);
+        if found > most { Err(Refused::Registers { sums, found, most }) } else { Ok(()) }
+    }
+
     /// Whether what a node of a group puts together is an output that is stored part by part.
     pub(super) fn stores_pieces(&self, n: NodeId, group: &Members) -> bool {
         let v = self.graph.node(n).outputs[0];

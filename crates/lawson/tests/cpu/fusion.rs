@@ -113,3 +113,38 @@ fn what_is_compared_with_its_own_extremum_is_computed_once() {
         }
     }
 }
+
+#[test]
+fn products_abreast_give_what_the_oracle_gives_and_the_bits_of_products_apart() {
+    if !there() {
+        return;
+    }
+    // Rows that a tile divides and does not, one row whose weights are read once, columns that overhang, rows that are not counted.
+    for (rows, depth, columns) in
+        [("16", 32, 48), ("7", 33, 50), ("1", 512, 1040), ("N", 24, 33), ("N", 1, 5)]
+    {
+        let text = format!(
+            "graph @swiglu(%x: f32[{rows}, {depth}], %q: f32[{depth}, {columns}], %g: f32[{depth}, {columns}], %u: f32[{depth}, {columns}])
+               -> (p: f32[{rows}, {columns}], y: f32[{rows}, {columns}]) {} {{
+               %p = contract %x, %q {{batch = [], sum = [[1, 0]]}}
+               %a = contract %x, %g {{batch = [], sum = [[1, 0]]}}
+               %s = logistic %a
+               %t = mul %a, %s
+               %b = contract %x, %u {{batch = [], sum = [[1, 0]]}}
+               %y = mul %t, %b
+               return %p, %y
+             }}",
+            if rows == "N" { "where N >= 1" } else { "" }
+        );
+        let (fused, apart) = (compile(&text, Fusion::Predicted), compile(&text, Fusion::Separate));
+        assert_eq!(launches(&fused), 1, "{}", fused.plan().unwrap());
+        for n in [1, 5, 64] {
+            let sizes: &[(&str, i64)] = if rows == "N" { &[("N", n)] } else { &[] };
+            let given = inputs(&text, sizes, n as u64);
+            let found = fused.session().run(&super::tensors(&given)).unwrap();
+            assert_right(&text, &given, &found);
+            let other = apart.session().run(&super::tensors(&given)).unwrap();
+            assert_eq!(found[0].to_vec::<f32>().unwrap(), other[0].to_vec::<f32>().unwrap());
+        }
+    }
+}
