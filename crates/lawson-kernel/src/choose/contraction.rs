@@ -204,10 +204,11 @@ impl<'k> Chooser<'k> {
         c.dot = self.dot(&c, acc, values);
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
         let sums = self.kernel.acc(acc).state.len() as i64;
-        let tile = Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c)).tile(self.machine);
+        let demand = Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c));
+        let tile = demand.tile(self.machine);
         self.lay_out(&c, tile);
         self.order_sums(&c);
-        self.tiles(&c, tile);
+        self.tiles(&c, tile, demand.holds_rows(tile));
         true
     }
 
@@ -336,13 +337,13 @@ impl<'k> Chooser<'k> {
         }
     }
 
-    /// Writes the directives of a tile.
+    /// Writes the directives of a tile; its points go through columns outside of rows if it holds an element of each row.
     ///
     /// Sums are not cut into blocks ([`Directive::Block`]), however long they are. That would pay if panels came from a cache
     /// that cannot feed the tile; but a tile asks its panel for a vector in every few multiply-adds alone, which the last
     /// cache gives too. With panels of half the second cache and of twice its size, blocks of 128 to 2048 steps came out
     /// between 1 % faster and 9 % slower, mostly slower: states go to scratch and back, and each block begins anew.
-    fn tiles(&mut self, c: &Contraction<'k>, tile: Tile) {
+    fn tiles(&mut self, c: &Contraction<'k>, tile: Tile, holds_rows: bool) {
         let lanes = self.machine.lanes;
         let v = c.vector();
         let width = tile.vectors * lanes;
@@ -374,7 +375,8 @@ impl<'k> Chooser<'k> {
         if let Some(rows) = &cut.rows {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(rows, tile.rows, tail);
-            self.reorder(vec![outer.clone(), row.clone(), jam.clone(), lane.clone()]);
+            let (first, second) = if holds_rows { (&jam, &row) } else { (&row, &jam) };
+            self.reorder(vec![outer.clone(), first.clone(), second.clone(), lane.clone()]);
             let Ends { first, last } = guarded.ends;
             if first || last {
                 let (first, last) = (first.into(), last.into());

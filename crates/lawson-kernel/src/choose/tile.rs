@@ -52,6 +52,13 @@ pub(super) fn last_vectors(vectors: i64, columns: i64, lanes: i64) -> i64 {
     (1..vectors).find(|v| vectors % v == 0 && v * lanes >= columns).unwrap_or(vectors)
 }
 
+/// Whether the rows before went through a panel.
+#[derive(Clone, Copy, PartialEq)]
+enum Visit {
+    First,
+    Again,
+}
+
 /// What a contraction asks of its tile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Demand {
@@ -135,13 +142,21 @@ impl Demand {
         best.1
     }
 
-    /// The registers that a tile takes: its outputs, a row of vectors, and what an operand that moves with both passes through.
+    /// Whether a tile holds an element of each row and goes through its vectors, and not the other way round. With one sum that is a tile
+    /// turned round, which has the same of both.
+    pub(super) fn holds_rows(&self, t: Tile) -> bool {
+        self.sums > 1 && self.by_row * t.rows < self.by_vector * t.vectors
+    }
+
+    /// The registers that a tile takes: its outputs, a row of vectors or an element of each row, and what an operand that moves with both
+    /// passes through.
     fn registers(&self, t: Tile) -> i64 {
-        t.rows * t.vectors * self.sums + self.by_vector * t.vectors + 1 + i64::from(self.by_both > 0)
+        let held = if self.holds_rows(t) { self.by_row * t.rows } else { self.by_vector * t.vectors };
+        t.rows * t.vectors * self.sums + held + 1 + i64::from(self.by_both > 0)
     }
 
     /// What one step of a tile takes: multiply-adds or loads, whichever is more, or waiting for the step before.
-    fn step(&self, m: &Machine, t: Tile) -> f64 {
+    fn step(&self, m: &Machine, t: Tile, visit: Visit) -> f64 {
         let (h, w) = (t.rows, t.vectors);
         let fma = (h * w * self.sums) as f64;
         let loads = (self.by_row * h + self.by_vector * w + self.by_both * h * w) as f64 / m.loads_per_fma;
@@ -149,14 +164,18 @@ impl Demand {
         let latency = m.fma_in_flight as f64 * m.latency_paid * drained;
         let lines = if w * m.lanes * m.lane_bytes % LINE == 0 { 0.0 } else { BROKEN_LINE * h as f64 };
         let ends = lines / self.depth.max(1) as f64;
-        fma.max(loads).max(latency).max(self.fetching(m, w)) + SIDE * (h + w) as f64 + LOOP + ends
+        fma.max(loads).max(latency).max(self.fetching(m, w, visit)) + SIDE * (h + w) as f64 + LOOP + ends
     }
 
-    /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there.
-    fn fetching(&self, m: &Machine, vectors: i64) -> f64 {
+    /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there. The first
+    /// one has them come from where all panels are.
+    fn fetching(&self, m: &Machine, vectors: i64, visit: Visit) -> f64 {
         let bytes = self.by_vector * vectors * m.lanes * m.lane_bytes;
-        let panel = bytes.saturating_mul(self.depth);
-        let rate = match panel {
+        let held = match (visit, self.columns) {
+            (Visit::First, Some(columns)) => self.by_vector.saturating_mul(columns * m.lane_bytes),
+            _ => bytes,
+        };
+        let rate = match held.saturating_mul(self.depth) {
             p if p <= m.l1 / 2 => return 0.0,
             p if p <= m.l2 / 4 * 3 => m.l2_bytes_per_fma,
             _ => m.l3_bytes_per_fma,
@@ -182,9 +201,13 @@ impl Demand {
     /// What a step of all tiles of one panel takes.
     fn panel(&self, m: &Machine, t: Tile, rows: i64) -> f64 {
         let (full, rest) = (rows / t.rows, rows % t.rows);
-        let mut sum = full as f64 * self.step(m, t);
+        let mut sum = 0.0;
+        if full > 0 {
+            sum += self.step(m, t, Visit::First) + (full - 1) as f64 * self.step(m, t, Visit::Again);
+        }
         if rest > 0 {
-            sum += self.step(m, Tile { rows: rest, ..t });
+            let visit = if full > 0 { Visit::Again } else { Visit::First };
+            sum += self.step(m, Tile { rows: rest, ..t }, visit);
         }
         sum
     }
@@ -303,8 +326,8 @@ mod tests {
             (t.rows, t.vectors)
         };
         let wide = Machine::default();
-        assert_eq!([1, 2, 3].map(|sums| tile(&wide, sums)), [(8, 3), (6, 2), (8, 1)]);
-        assert_eq!(tile(&wide.with_avx2(), 2).1, 1);
+        assert_eq!([1, 2, 3].map(|sums| tile(&wide, sums)), [(8, 3), (4, 3), (8, 1)]);
+        assert_eq!(tile(&wide.with_avx2(), 2), (6, 1));
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn products_abreast_give_what_the_oracle_gives_and_the_bits_of_products_apart() 
                -> (p: f32[{rows}, {columns}], y: f32[{rows}, {columns}]) {} {{
                %p = contract %x, %q {{batch = [], sum = [[1, 0]]}}
                %a = contract %x, %g {{batch = [], sum = [[1, 0]]}}
-               %s = logistic %a
+               %s = tanh %a
                %t = mul %a, %s
                %b = contract %x, %u {{batch = [], sum = [[1, 0]]}}
                %y = mul %t, %b
