@@ -304,6 +304,8 @@ fn sums_abreast_are_as_many_as_a_tile_has_registers_for() {
     let most = groups(&projections(5, "f32")).parts.len();
     let more = groups(&projections(6, "f32"));
     assert_eq!((most, more.parts.len()), (1, 2));
+    let too_many = |r: &Refusal| matches!(r.why, Refused::Registers { .. }) && r.beside.is_some();
+    assert!(more.refused.iter().any(too_many), "{:?}", more.refused);
 }
 
 #[test]
@@ -321,6 +323,8 @@ fn products_of_other_sizes_stay_apart() {
          }",
     );
     assert_eq!(results(&g), [["a"], ["b"]]);
+    let r = refusal(&g);
+    assert!(matches!(r.why, Refused::Spaces { .. }) && r.beside.is_some() && r.together < r.apart, "{r:?}");
 }
 
 #[test]

@@ -104,18 +104,20 @@ fn shaders(plan: &Plan) -> BTreeSet<usize> {
     found
 }
 
-/// Which kernels were not made one: the value between them, what reads it, why, and both predicted times.
+/// Which kernels were not made one: the value between them or that both read, what reads it, why, and both predicted times.
 fn refusals(graph: &Graph, plan: &Plan, out: &mut dyn Write) -> Outcome {
     if plan.refused.is_empty() {
-        return Ok(writeln!(out, "// nothing was refused: no kernel reads what another one writes")?);
+        return Ok(writeln!(
+            out,
+            "// nothing was refused: no kernel reads what another one writes, or would gain by another one that reads the same"
+        )?);
     }
     for r in &plan.refused {
-        writeln!(
-            out,
-            "%{} is written for the kernel of %{}",
-            graph.value_name(r.value),
-            graph.value_name(r.reader)
-        )?;
+        let (value, reader) = (graph.value_name(r.value), graph.value_name(r.reader));
+        match r.beside.map(|v| graph.value_name(v)) {
+            Some(other) => writeln!(out, "%{value} is read by the kernels of %{other} and of %{reader}")?,
+            None => writeln!(out, "%{value} is written for the kernel of %{reader}")?,
+        }
         writeln!(out, "  because {}", r.why)?;
         writeln!(out, "  predicted: apart {}, together {}", seconds(r.apart), seconds(r.together))?;
     }
@@ -130,6 +132,7 @@ fn refusal_json(graph: &Graph, r: &Refusal) -> Json {
     json!({
         "value": graph.value_name(r.value),
         "reader": graph.value_name(r.reader),
+        "beside": r.beside.map(|v| graph.value_name(v)),
         "why": r.why.to_string(),
         "apart_seconds": r.apart,
         "together_seconds": r.together,

@@ -63,6 +63,24 @@ fn show_says_what_was_not_fused_and_why() {
 }
 
 #[test]
+fn show_says_which_kernels_read_the_same_and_stay_apart() {
+    let folder = Folder::new();
+    folder.file(
+        "m.law",
+        "lawson 1
+         graph @m(%x: f32[64, 64], %q: f32[64, 64], %k: f32[64, 32]) -> (a: f32[64, 64], b: f32[64, 32]) {
+           %a = contract %x, %q {batch = [], sum = [[1, 0]]}
+           %b = contract %x, %k {batch = [], sum = [[1, 0]]}
+           return %a, %b
+         }",
+    );
+    let text = fine(&folder.run(&["show", "m.law", "--refused"]));
+    assert!(text.contains("%x is read by the kernels of %a and of %b"), "{text}");
+    let report = json(&folder.run(&["show", "m.law", "--refused", "--json"]));
+    assert_eq!(report["refused"][0]["beside"], "a");
+}
+
+#[test]
 fn show_prints_kernels_that_can_be_read_back() {
     let folder = Folder::new();
     folder.file("m.law", MLP);

@@ -347,7 +347,7 @@ impl<'g> Groups<'g> {
         if self.flow.is_compared(&x.outputs, &y.inputs) || self.flow.is_compared(&y.outputs, &x.inputs) {
             return Err(Refused::Compared);
         }
-        let feeds = x.outputs.iter().any(|v| y.inputs.binary_search(v).is_ok());
+        let feeds = self.feeds(a, b);
         match (x.products, y.products) {
             (0, 0) => {}
             (0, _) | (_, 0) if feeds => {}
@@ -547,29 +547,49 @@ impl<'g> Groups<'g> {
         self.beside.is_some() && !bodies.iter().all(|(_, body)| body.is_all_at(self.graph.site(n)))
     }
 
-    /// Why a group is apart from those whose results it reads.
+    /// Why a group is apart from those whose results it reads, and from those that read the same where that would gain.
     fn refusals(&self, b: usize) -> Vec<Refusal> {
-        let mut refusals = Vec::new();
+        let mut refusals: Vec<Refusal> = Vec::new();
         for v in &self.members[b].inputs {
-            let Some(a) = self.producer(*v) else { continue };
-            let together = self.predicted(&self.joined(a, b));
-            let (why, together) = match (self.refused.get(&(a, b)).cloned(), self.examine(a, b)) {
-                (Some(said), _) => said,
-                (None, Err(why)) => (why, together),
-                (None, Ok(_)) => (Refused::Waits, together),
-            };
-            let reader = self.members[b].outputs.first().copied().unwrap_or(*v);
-            refusals.push(Refusal {
-                value: *v,
-                reader,
-                why,
-                apart: self
-                    .costs
-                    .seconds(self.predicted(&self.members[a]) + self.predicted(&self.members[b])),
-                together: self.costs.seconds(together),
-            });
+            if let Some(a) = self.producer(*v) {
+                refusals.push(self.refusal(*v, a, b, None));
+            }
+            let before =
+                |n: &&NodeId| self.of[n.index()].is_some_and(|g| self.members[g].rank < self.members[b].rank);
+            let beside = self.flow.readers[v.index()].iter().rev().find(before);
+            let Some(a) = beside.and_then(|n| self.of[n.index()]) else { continue };
+            let result = self.members[a].outputs.first().copied();
+            let refusal = self.refusal(*v, a, b, result);
+            let known = refusals.iter().any(|r| r.beside == result && result.is_some());
+            if refusal.together < refusal.apart && !known && !self.feeds(a, b) {
+                refusals.push(refusal);
+            }
         }
         refusals
+    }
+
+    /// Whether a group reads what another one computes.
+    fn feeds(&self, a: usize, b: usize) -> bool {
+        self.members[a].outputs.iter().any(|v| self.members[b].inputs.binary_search(v).is_ok())
+    }
+
+    /// Why two groups are apart, of which the second reads a value.
+    fn refusal(&self, value: ValueId, a: usize, b: usize, beside: Option<ValueId>) -> Refusal {
+        let together = self.predicted(&self.joined(a, b));
+        let (why, together) = match (self.refused.get(&(a, b)).cloned(), self.examine(a, b)) {
+            (Some(said), _) => said,
+            (None, Err(why)) => (why, together),
+            (None, Ok(_)) => (Refused::Waits, together),
+        };
+        let apart = self.predicted(&self.members[a]) + self.predicted(&self.members[b]);
+        Refusal {
+            value,
+            reader: self.members[b].outputs.first().copied().unwrap_or(value),
+            beside,
+            why,
+            apart: self.costs.seconds(apart),
+            together: self.costs.seconds(together),
+        }
     }
 }
 

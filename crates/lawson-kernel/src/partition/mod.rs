@@ -58,13 +58,15 @@ pub struct Partition {
     pub refused: Vec<Refusal>,
 }
 
-/// Two groups, one reading what the other computes, that are not joined.
+/// Two groups that are not joined: one reads what the other computes, or both read the same and are predicted to gain by it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// The value that is written by the first and read by the second.
+    /// The value that is written by the first and read by the second, or read by both.
     pub value: ValueId,
     /// A result of the group that reads it.
     pub reader: ValueId,
+    /// A result of the other group that reads it, if neither computes it.
+    pub beside: Option<ValueId>,
     /// Why the two stay apart.
     pub why: Refused,
     /// Seconds that the two are predicted to take.
