@@ -1,6 +1,6 @@
 //! Sums, differences and products of expressions, and what is one by itself.
 
-use super::{Atom, Dim, MAX_TERMS, Monomial, Repr, Term};
+use super::{Atom, Dim, MAX_TERMS, Repr, Term};
 use crate::dim::Symbol;
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -40,16 +40,11 @@ impl<T: Into<Dim>> Add<T> for Dim {
     fn add(self, other: T) -> Dim {
         let other = other.into();
         match (&self.0, &other.0) {
-            (Repr::Const(a), Repr::Const(b)) => {
-                return a.checked_add(*b).map_or_else(Dim::overflow, Dim::from);
-            }
-            (Repr::Poly(_), Repr::Const(0)) => return self,
-            (Repr::Const(0), Repr::Poly(_)) => return other,
-            (Repr::Overflow, _) | (_, Repr::Overflow) => return Dim::overflow(),
-            _ => {}
+            (Repr::Const(a), Repr::Const(b)) => a.checked_add(*b).map_or_else(Dim::overflow, Dim::from),
+            (Repr::Poly(_), Repr::Const(0)) => self,
+            (Repr::Const(0), Repr::Poly(_)) => other,
+            _ => self.plus_scaled(&other, 1),
         }
-        let constant = self.constant().checked_add(other.constant());
-        Dim::collect([self.terms(), other.terms()].concat(), constant)
     }
 }
 
@@ -65,7 +60,11 @@ impl<T: Into<Dim>> Sub<T> for Dim {
     type Output = Dim;
 
     fn sub(self, other: T) -> Dim {
-        self + -other.into()
+        let other = other.into();
+        match (&self.0, &other.0) {
+            (Repr::Poly(_), Repr::Const(0)) => self,
+            _ => self.plus_scaled(&other, -1),
+        }
     }
 }
 
@@ -92,7 +91,7 @@ impl<T: Into<Dim>> Mul<T> for Dim {
                 let Some(coefficient) = a.coefficient.checked_mul(b.coefficient) else {
                     return Dim::overflow();
                 };
-                let Some(monomial) = multiply(&a.monomial, &b.monomial) else { return Dim::overflow() };
+                let Some(monomial) = a.monomial.times(&b.monomial) else { return Dim::overflow() };
                 terms.push(Term { monomial, coefficient });
             }
         }
@@ -103,17 +102,6 @@ impl<T: Into<Dim>> Mul<T> for Dim {
         let right = Dim::from_terms(other.terms().to_vec(), 0).scaled(ca);
         product + left + right + constant
     }
-}
-
-fn multiply(a: &Monomial, b: &Monomial) -> Option<Monomial> {
-    let mut product = a.clone();
-    for (atom, power) in b {
-        match product.binary_search_by(|(other, _)| other.cmp(atom)) {
-            Ok(i) => product[i].1 = product[i].1.checked_add(*power).filter(|p| *p <= 16)?,
-            Err(i) => product.insert(i, (atom.clone(), *power)),
-        }
-    }
-    Some(product)
 }
 
 impl std::iter::Sum for Dim {
