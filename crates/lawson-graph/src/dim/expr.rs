@@ -265,34 +265,6 @@ impl Dim {
         Dim::from_terms(merged, constant)
     }
 
-    /// `self + factor·other`
-    fn plus_scaled(&self, other: &Dim, factor: i64) -> Dim {
-        if self.is_overflow() || other.is_overflow() {
-            return Dim::overflow();
-        }
-        let sum = || {
-            let constant = self.constant().checked_add(other.constant().checked_mul(factor)?)?;
-            let (mut a, mut b) = (self.terms().iter().peekable(), other.terms().iter().peekable());
-            let mut terms = Vec::with_capacity(a.len() + b.len());
-            loop {
-                let order = match (a.peek(), b.peek()) {
-                    (Some(a), Some(b)) => a.monomial.cmp(&b.monomial),
-                    (Some(_), None) => Ordering::Less,
-                    (None, Some(_)) => Ordering::Greater,
-                    (None, None) => return Some(Dim::from_terms(terms, constant)),
-                };
-                let own = if order.is_le() { a.next() } else { None };
-                let others = if order.is_ge() { b.next() } else { None };
-                let coefficient = others.map_or(Some(0), |t| t.coefficient.checked_mul(factor))?;
-                let coefficient = own.map_or(0, |t| t.coefficient).checked_add(coefficient)?;
-                if let Some(term) = own.or(others).filter(|_| coefficient != 0) {
-                    terms.push(Term { monomial: term.monomial.clone(), coefficient });
-                }
-            }
-        };
-        sum().unwrap_or_else(Dim::overflow)
-    }
-
     fn scaled(&self, factor: i64) -> Dim {
         match (&self.0, factor) {
             (Repr::Overflow, _) => return Dim::overflow(),

@@ -2,6 +2,7 @@
 
 use super::{Atom, Dim, MAX_TERMS, Repr, Term};
 use crate::dim::Symbol;
+use std::cmp::Ordering;
 use std::ops::{Add, Mul, Neg, Sub};
 
 impl From<i64> for Dim {
@@ -31,6 +32,36 @@ impl From<Symbol> for Dim {
 impl From<&Dim> for Dim {
     fn from(dim: &Dim) -> Dim {
         dim.clone()
+    }
+}
+
+impl Dim {
+    /// `self + factor·other`
+    fn plus_scaled(&self, other: &Dim, factor: i64) -> Dim {
+        if self.is_overflow() || other.is_overflow() {
+            return Dim::overflow();
+        }
+        let sum = || {
+            let constant = self.constant().checked_add(other.constant().checked_mul(factor)?)?;
+            let (mut a, mut b) = (self.terms().iter().peekable(), other.terms().iter().peekable());
+            let mut terms = Vec::with_capacity(a.len() + b.len());
+            loop {
+                let order = match (a.peek(), b.peek()) {
+                    (Some(a), Some(b)) => a.monomial.cmp(&b.monomial),
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (None, None) => return Some(Dim::from_terms(terms, constant)),
+                };
+                let own = if order.is_le() { a.next() } else { None };
+                let others = if order.is_ge() { b.next() } else { None };
+                let coefficient = others.map_or(Some(0), |t| t.coefficient.checked_mul(factor))?;
+                let coefficient = own.map_or(0, |t| t.coefficient).checked_add(coefficient)?;
+                if let Some(term) = own.or(others).filter(|_| coefficient != 0) {
+                    terms.push(Term { monomial: term.monomial.clone(), coefficient });
+                }
+            }
+        };
+        sum().unwrap_or_else(Dim::overflow)
     }
 }
 
