@@ -1,9 +1,12 @@
-//! The canonical form: polynomials over atoms, and what keeps them canonical. `expr/` has the operators, and going through expressions.
+//! The canonical form: polynomials over atoms, and what keeps them canonical. `expr/` has products of atoms, the operators, and going through expressions.
 
+mod monomial;
 mod operators;
 mod walk;
 
 use super::Symbol;
+use monomial::Mark;
+pub(super) use monomial::Monomial;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -35,19 +38,42 @@ enum Repr {
 }
 
 /// `constant + Σ coefficient × monomial`: terms sorted by monomial, no zero coefficients, at least one term.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Poly {
     pub(super) terms: Vec<Term>,
     pub(super) constant: i64,
     /// With how many symbols it is written.
     weight: usize,
+    mark: Mark,
 }
 
-/// The weight follows from the rest.
+// Weight and mark follow from the rest.
+impl PartialEq for Poly {
+    fn eq(&self, other: &Poly) -> bool {
+        self.mark == other.mark && self.constant == other.constant && self.terms == other.terms
+    }
+}
+
+impl Eq for Poly {}
+
 impl Hash for Poly {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.terms.hash(state);
         self.constant.hash(state);
+    }
+}
+
+impl Ord for Poly {
+    fn cmp(&self, other: &Poly) -> Ordering {
+        if std::ptr::eq(self, other) {
+            return Ordering::Equal;
+        }
+        self.terms.cmp(&other.terms).then_with(|| self.constant.cmp(&other.constant))
+    }
+}
+
+impl PartialOrd for Poly {
+    fn partial_cmp(&self, other: &Poly) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -56,9 +82,6 @@ pub(super) struct Term {
     pub(super) monomial: Monomial,
     pub(super) coefficient: i64,
 }
-
-/// A product of atoms with their powers, sorted by atom, not empty.
-pub(super) type Monomial = Vec<(Atom, u32)>;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Atom {
@@ -70,26 +93,26 @@ pub(super) enum Atom {
     Max(Vec<Dim>),
 }
 
-impl Term {
-    fn weight(&self) -> usize {
-        let factors = self.monomial.iter().map(|(atom, power)| atom.weight().saturating_mul(*power as usize));
-        factors.fold(0, usize::saturating_add)
-    }
-}
-
 /// The order in which atoms stand in a product. It is structural and private: comparing *values* of dimensions is
 /// the business of `Facts`, so `Dim` itself has no `Ord`.
 impl Ord for Atom {
     fn cmp(&self, other: &Atom) -> Ordering {
-        fn key(atom: &Atom) -> (u8, Option<&Symbol>, Vec<&Repr>) {
+        fn kind(atom: &Atom) -> u8 {
             match atom {
-                Atom::Symbol(s) => (0, Some(s), Vec::new()),
-                Atom::FloorDiv(a, b) => (1, None, vec![&a.0, &b.0]),
-                Atom::Min(m) => (2, None, m.iter().map(|d| &d.0).collect()),
-                Atom::Max(m) => (3, None, m.iter().map(|d| &d.0).collect()),
+                Atom::Symbol(_) => 0,
+                Atom::FloorDiv(..) => 1,
+                Atom::Min(_) => 2,
+                Atom::Max(_) => 3,
             }
         }
-        key(self).cmp(&key(other))
+        match (self, other) {
+            (Atom::Symbol(a), Atom::Symbol(b)) => a.cmp(b),
+            (Atom::FloorDiv(a, b), Atom::FloorDiv(c, d)) => a.0.cmp(&c.0).then_with(|| b.0.cmp(&d.0)),
+            (Atom::Min(a), Atom::Min(b)) | (Atom::Max(a), Atom::Max(b)) => {
+                a.iter().map(|d| &d.0).cmp(b.iter().map(|d| &d.0))
+            }
+            _ => kind(self).cmp(&kind(other)),
+        }
     }
 }
 
@@ -172,13 +195,18 @@ impl Dim {
     }
 
     pub(super) fn atom(atom: Atom) -> Dim {
-        Dim::from_terms(vec![Term { monomial: vec![(atom, 1)], coefficient: 1 }], 0)
+        Dim::monomial(Monomial::new(vec![(atom, 1)]), 1)
+    }
+
+    /// A product, which may be empty, times a number.
+    pub(super) fn product(factors: Vec<(Atom, u32)>, coefficient: i64) -> Dim {
+        if factors.is_empty() {
+            return Dim::from(coefficient);
+        }
+        Dim::monomial(Monomial::new(factors), coefficient)
     }
 
     pub(super) fn monomial(monomial: Monomial, coefficient: i64) -> Dim {
-        if monomial.is_empty() {
-            return Dim::from(coefficient);
-        }
         Dim::from_terms(vec![Term { monomial, coefficient }], 0)
     }
 
@@ -188,11 +216,27 @@ impl Dim {
         if terms.is_empty() {
             return Dim(Repr::Const(constant));
         }
-        let weight = terms.iter().map(Term::weight).fold(0, usize::saturating_add);
+        let weight = terms.iter().map(|t| t.monomial.weight()).fold(0, usize::saturating_add);
         if terms.len() > MAX_TERMS || weight > MAX_WEIGHT {
             return Dim::overflow();
         }
-        Dim(Repr::Poly(Arc::new(Poly { terms, constant, weight })))
+        let mark = terms.iter().fold(Mark::default().and_number(constant as u64), |mark, t| {
+            mark.and(t.monomial.mark()).and_number(t.coefficient as u64)
+        });
+        Dim(Repr::Poly(Arc::new(Poly { terms, constant, weight, mark })))
+    }
+
+    fn mark(&self) -> Mark {
+        match &self.0 {
+            Repr::Const(c) => Mark::default().and_number(*c as u64),
+            Repr::Poly(p) => p.mark,
+            Repr::Overflow => Mark::default(),
+        }
+    }
+
+    /// Bits of the symbols that it mentions: two that have none in common have no symbol in common.
+    pub(super) fn symbol_bits(&self) -> u64 {
+        self.mark().symbols
     }
 
     fn weight(&self) -> usize {
@@ -412,15 +456,7 @@ impl Dim {
     }
 
     fn depth(&self) -> usize {
-        let atoms = self.terms().iter().flat_map(|t| &t.monomial);
-        atoms
-            .map(|(atom, _)| match atom {
-                Atom::Symbol(_) => 0,
-                Atom::FloorDiv(a, b) => 1 + a.depth().max(b.depth()),
-                Atom::Min(m) | Atom::Max(m) => 1 + m.iter().map(Dim::depth).max().unwrap_or(0),
-            })
-            .max()
-            .unwrap_or(0)
+        self.terms().iter().map(|t| t.monomial.depth()).max().unwrap_or(0)
     }
 }
 
@@ -428,16 +464,6 @@ impl Dim {
 enum Extremum {
     Min,
     Max,
-}
-
-impl Atom {
-    fn weight(&self) -> usize {
-        match self {
-            Atom::Symbol(_) => 1,
-            Atom::FloorDiv(a, b) => a.weight().saturating_add(b.weight()),
-            Atom::Min(m) | Atom::Max(m) => m.iter().map(Dim::weight).fold(0, usize::saturating_add),
-        }
-    }
 }
 
 pub(super) fn gcd(a: i64, b: i64) -> i64 {

@@ -42,7 +42,8 @@ pub struct Fact {
 pub struct Facts {
     pub(super) written: Vec<Fact>,
     pub(super) known: BTreeMap<Symbol, Known>,
-    pub(super) equal: Vec<(Symbol, Dim)>,
+    /// What equals another expression, which mentions no symbol that does.
+    pub(super) equal: BTreeMap<Symbol, Dim>,
     pub(super) nonnegative: Vec<Dim>,
     pub(super) multiples: Vec<(Dim, i64)>,
     pub(super) points: Points,
@@ -132,9 +133,14 @@ impl Facts {
                 format!("the fact `{fact}` is too large an expression"),
             ));
         }
+        let (nonnegative, equal) = (self.nonnegative.len(), self.equal.len());
         if self.take_in(&fact, gap).is_some() {
+            // An equality changes what stands in its place.
+            self.points = match self.equal.len() == equal {
+                true => self.points.with_more(self.written.len(), nonnegative),
+                false => Points::default(),
+            };
             self.written.push(fact);
-            self.points = Points::default();
             return Ok(());
         }
         // Half of a contradiction may have been taken in; what follows from the facts before is built afresh.
@@ -257,10 +263,10 @@ impl Facts {
         });
         if let Some((symbol, value)) = solved {
             let known = self.known_of(&symbol);
-            for (_, other) in &mut self.equal {
+            for other in self.equal.values_mut() {
                 *other = other.substitute(&|s| (*s == symbol).then(|| value.clone()));
             }
-            self.equal.push((symbol.clone(), value.clone()));
+            self.equal.insert(symbol.clone(), value.clone());
             // What was known of others beside the symbol is now known of them beside the expression.
             for gap in std::mem::take(&mut self.nonnegative) {
                 if gap.mentions(&symbol) {
@@ -288,7 +294,9 @@ impl Facts {
         if self.equal.is_empty() || dim.as_const().is_some() {
             return dim.clone();
         }
-        dim.substitute(&|s| self.equal.iter().find(|(e, _)| e == s).map(|(_, v)| v.clone()))
+        let mut replaces = false;
+        dim.visit_symbols(&mut |s| replaces = replaces || self.equal.contains_key(s));
+        if replaces { dim.substitute(&|s| self.equal.get(s).cloned()) } else { dim.clone() }
     }
 }
 

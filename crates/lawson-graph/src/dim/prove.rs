@@ -3,7 +3,7 @@
 //! Sound and incomplete: `false` means "not proven". All searches are bounded, by `DEPTH` and by the size of the
 //! expressions.
 
-use super::expr::{Atom, Dim, Monomial, Term};
+use super::expr::{Atom, Dim, Term};
 use super::facts::{Fact, Facts, Known, Relation, i128_to_i64};
 use std::collections::BTreeSet;
 
@@ -111,10 +111,10 @@ impl Facts {
                 if *power != 1 || t.coefficient % d != 0 || !self.is_multiple(a, d) {
                     continue;
                 }
-                let mut others: Monomial = t.monomial.clone();
+                let mut others = t.monomial.to_vec();
                 others.remove(i);
                 let old = Dim::monomial(t.monomial.clone(), t.coefficient);
-                let new = Dim::monomial(others, t.coefficient / d) * a.clone();
+                let new = Dim::product(others, t.coefficient / d) * a.clone();
                 return self.cancel_exact_divisions(&(result - old + new));
             }
         }
@@ -310,18 +310,22 @@ impl Facts {
         if dim.terms().len() > 12 {
             return false;
         }
+        // Terms of the highest degree keep their coefficients.
+        let degree = |t: &Term| t.monomial.iter().map(|(_, power)| *power).sum::<u32>();
+        let highest = dim.terms().iter().map(degree).max().unwrap_or(0);
+        if dim.terms().iter().any(|t| t.coefficient < 0 && degree(t) == highest) {
+            return false;
+        }
+        let least = |atom: &Atom| self.atom_interval(atom, 1).0.filter(|lo| *lo >= 0);
+        let mut atoms = dim.terms().iter().flat_map(|t| &t.monomial);
+        if !atoms.all(|(atom, _)| least(atom).is_some()) {
+            return false;
+        }
         let shifted = dim.map_atoms(&|atom| {
-            let lo =
-                self.atom_interval(atom, 1).0.and_then(|lo| i64::try_from(lo).ok()).filter(|lo| *lo >= 0);
+            let lo = least(atom).and_then(|lo| i64::try_from(lo).ok());
             Dim::atom(atom.clone()) + lo.unwrap_or(0)
         });
-        let all_known = shifted
-            .terms()
-            .iter()
-            .flat_map(|t| &t.monomial)
-            .all(|(a, _)| self.atom_interval(a, 1).0.is_some_and(|lo| lo >= 0));
-        all_known
-            && !shifted.is_overflow()
+        !shifted.is_overflow()
             && shifted.constant() >= 0
             && shifted.terms().iter().all(|t| t.coefficient >= 0)
     }
@@ -409,7 +413,9 @@ fn divisors_in(dim: &Dim) -> BTreeSet<i64> {
 
 fn shares_symbol(a: &Dim, b: &Dim) -> bool {
     let mut shared = false;
-    a.visit_symbols(&mut |s| shared |= b.mentions(s));
+    if a.symbol_bits() & b.symbol_bits() != 0 {
+        a.visit_symbols(&mut |s| shared |= b.mentions(s));
+    }
     shared
 }
 
@@ -426,13 +432,13 @@ fn divide_exactly(a: &Dim, b: &Dim) -> Option<Dim> {
         if t.coefficient.checked_rem(*coefficient)? != 0 {
             return None;
         }
-        let mut rest = t.monomial.clone();
-        for (atom, power) in divisor {
+        let mut rest = t.monomial.to_vec();
+        for (atom, power) in divisor.iter() {
             let at = rest.iter().position(|(other, have)| other == atom && have >= power)?;
             rest[at].1 -= power;
         }
         rest.retain(|(_, power)| *power > 0);
-        quotient = quotient + Dim::monomial(rest, t.coefficient.checked_div(*coefficient)?);
+        quotient = quotient + Dim::product(rest, t.coefficient.checked_div(*coefficient)?);
     }
     Some(quotient)
 }
@@ -446,10 +452,11 @@ fn plus(a: Interval, b: Interval) -> Interval {
 fn times(a: Interval, b: Interval) -> Interval {
     if let ((Some(al), Some(ah)), (Some(bl), Some(bh))) = (a, b) {
         let products = [al.checked_mul(bl), al.checked_mul(bh), ah.checked_mul(bl), ah.checked_mul(bh)];
-        let all: Option<Vec<i128>> = products.into_iter().collect();
-        return match all {
-            Some(all) => (all.iter().min().copied(), all.iter().max().copied()),
-            None => (None, None),
+        return match products {
+            [Some(a), Some(b), Some(c), Some(d)] => {
+                (Some(a.min(b).min(c.min(d))), Some(a.max(b).max(c.max(d))))
+            }
+            _ => (None, None),
         };
     }
     let nonneg = |i: Interval| i.0.is_some_and(|lo| lo >= 0);

@@ -198,7 +198,7 @@ impl<'k> Chooser<'k> {
                         stride(&r.offset, f.axis) == Stride::None && stride(&r.offset, v.axis) != Stride::None
                     })
             })
-            .max_by_key(|(i, f)| (extent(f).unwrap_or(SOME_ROWS).min(ROWS_ENOUGH), *i))
+            .max_by_key(|(i, f)| (self.likely_rows(f).min(ROWS_ENOUGH), *i))
             .map(|(i, _)| i);
         let mut c = Contraction { loops: n.loops.clone(), vector, rows, reads, summed, position, dot: None };
         c.dot = self.dot(&c, acc, values);
@@ -210,6 +210,12 @@ impl<'k> Chooser<'k> {
         self.order_sums(&c);
         self.tiles(&c, tile, demand.holds_rows(tile));
         true
+    }
+
+    /// How many rows a loop has, or may have where they are not counted: many, unless facts say that they are few.
+    fn likely_rows(&self, f: &For) -> i64 {
+        let most = || self.kernel.facts.bounds(f.end.as_dim()?).1;
+        extent(f).or_else(most).unwrap_or(SOME_ROWS).min(SOME_ROWS)
     }
 
     /// The loop over outputs that becomes the vector; a sum has so many steps.

@@ -12,12 +12,13 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
-//! that of indices that are data, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `flatten.rs` and
+//! that of indices that are data, `answers.rs` what was proven before, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
 mod abreast;
 mod accumulate;
+mod answers;
 mod attention;
 mod collapse;
 mod data;
@@ -33,6 +34,7 @@ mod steps;
 mod view;
 mod walk;
 
+pub(crate) use answers::Answers;
 pub use attention::{Blocks, attention};
 pub use collapse::collapse;
 pub(crate) use nest::pieces;
@@ -43,6 +45,7 @@ use crate::group::{Group, Refused};
 use crate::layout::Orders;
 use crate::tree::Kernel;
 use lawson_graph::{Graph, HostTensor, Op, ValueId};
+use std::rc::Rc;
 
 /// A kernel and the values that its buffers stand for.
 ///
@@ -134,7 +137,17 @@ pub fn lower(graph: &Graph, group: &Group) -> Result<Lowered, Refused> {
 
 /// The kernel of a group, with choices.
 pub fn lower_with(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
-    let mut lowered = nest::lower(graph, group, options)?;
+    lower_asking(graph, group, options, Rc::default())
+}
+
+/// As [`lower_with`], with what proofs have said about the graph before.
+pub(crate) fn lower_asking(
+    graph: &Graph,
+    group: &Group,
+    options: &Options<'_>,
+    answers: Rc<Answers>,
+) -> Result<Lowered, Refused> {
+    let mut lowered = nest::lower(graph, group, options, answers)?;
     abreast::join_sums(&mut lowered.kernel);
     share::share_scratch(&mut lowered.kernel);
     flatten::flatten(&mut lowered.kernel);

@@ -2,7 +2,7 @@
 
 use super::pattern::Patterns;
 use super::walk::{Purpose, Source, Walk, name_of};
-use super::{Lowered, Options, Rows};
+use super::{Answers, Lowered, Options, Rows};
 use crate::buffer::{BufferId, Role};
 use crate::build::store;
 use crate::group::{Group, Refused};
@@ -11,12 +11,18 @@ use crate::index::Index;
 use crate::layout::Orders;
 use crate::tree::{For, Kernel, Kind, Node as Tree};
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, TensorType, ValueId};
+use std::rc::Rc;
 
-pub(super) fn lower(graph: &Graph, group: &Group, options: &Options<'_>) -> Result<Lowered, Refused> {
+pub(super) fn lower(
+    graph: &Graph,
+    group: &Group,
+    options: &Options<'_>,
+    answers: Rc<Answers>,
+) -> Result<Lowered, Refused> {
     if group.outputs.is_empty() {
         return Err(Refused::Size { nodes: 0 });
     }
-    let mut walk = Walk::new(graph, &group.nodes, Patterns::find(graph, group));
+    let mut walk = Walk::new(graph, &group.nodes, Patterns::find(graph, group), answers);
     let as_typed = Orders::default();
     let orders = options.orders.unwrap_or(&as_typed);
     let mut inputs = group.inputs(graph);

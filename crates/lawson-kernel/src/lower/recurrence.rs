@@ -20,7 +20,9 @@ use crate::hash::IdMap;
 use crate::index::Index;
 use crate::tree::{AccId, AxisId, For, Kernel, Node, State, Store};
 use lawson_graph::op::Scan;
+
 use lawson_graph::{Def, Dim, Graph, NodeId, Op, ValueId};
+use std::rc::Rc;
 
 /// What an input of the body is.
 #[derive(Clone, Copy)]
@@ -61,7 +63,7 @@ pub fn recurrence(graph: &Graph, node: NodeId, needed: &[ValueId]) -> Result<Low
     if op.carried == 0 {
         return Err(refuse("nothing is carried from one iteration to the next"));
     }
-    let own = nest::lower(body, &Group::whole(body)?, &Options::default())?;
+    let own = nest::lower(body, &Group::whole(body)?, &Options::default(), Rc::default())?;
     if !own.kernel.accs.is_empty() || own.kernel.buffers.len() > own.inputs.len() + own.outputs.len() {
         return Err(refuse("its body computes elements from several others"));
     }

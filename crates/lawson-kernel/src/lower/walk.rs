@@ -4,6 +4,7 @@
 //! one; what it needs computed before (accumulators, values kept in scratch) is put into the outermost frame in which its
 //! indices have values, ahead of the loops inside, which are not closed yet.
 
+use super::Answers;
 use super::pattern::Patterns;
 use super::view;
 use crate::buffer::BufferId;
@@ -16,6 +17,7 @@ use crate::range::{Scope, Truth};
 use crate::tree::{AccId, AxisId, For, Kernel, Kind, Node as Tree};
 use lawson_graph::op::{BinaryKind, CompareKind};
 use lawson_graph::{DType, Def, Dim, Graph, HostTensor, Node, NodeId, Op, TensorType, ValueId};
+use std::rc::Rc;
 
 /// What a loop is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,13 +101,19 @@ pub(super) struct Walk<'g> {
     pub(super) results: IdMap<(ValueId, Vec<Index>, Vec<Condition>), AccId>,
     pub(super) patterns: Patterns,
     known: IdMap<(ValueId, Vec<Index>, Vec<Condition>), ExprId>,
+    answers: Rc<Answers>,
 }
 
 /// An index a dimension.
 pub(super) type Indices = Vec<Index>;
 
 impl<'g> Walk<'g> {
-    pub(super) fn new(graph: &'g Graph, nodes: &[NodeId], patterns: Patterns) -> Walk<'g> {
+    pub(super) fn new(
+        graph: &'g Graph,
+        nodes: &[NodeId],
+        patterns: Patterns,
+        answers: Rc<Answers>,
+    ) -> Walk<'g> {
         let facts = graph.facts();
         Walk {
             graph,
@@ -121,6 +129,7 @@ impl<'g> Walk<'g> {
             results: IdMap::default(),
             patterns,
             known: IdMap::default(),
+            answers,
         }
     }
 
@@ -229,7 +238,7 @@ impl<'g> Walk<'g> {
             match self.scope(|s| s.holds(&c)) {
                 Truth::Always => {}
                 Truth::Never => return None,
-                Truth::Sometimes if self.scope(|s| s.proves_within(&c.index, &c.end, &[])) => {}
+                Truth::Sometimes if self.proves_within(&c.index, &c.end) => {}
                 Truth::Sometimes => open.push(c),
             }
         }
@@ -238,7 +247,8 @@ impl<'g> Walk<'g> {
 
     /// Whether `0 <= index < end` under the loops that are open.
     pub(super) fn proves_within(&self, index: &Index, end: &Dim) -> bool {
-        self.scope(|s| s.proves_within(index, end, &[]))
+        let ask = || self.scope(|s| s.proves_within(index, end, &[]));
+        self.answers.within(&self.frames, index, end, ask)
     }
 
     pub(super) fn number(&mut self, dtype: DType, value: f64) -> ExprId {

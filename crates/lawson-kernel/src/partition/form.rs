@@ -7,10 +7,11 @@ use super::join::Groups;
 use crate::group::{Group, Refused};
 use crate::hash::{IdHasher, IdMap};
 use crate::layout::Orders;
-use crate::lower::{Lowered, Options, Rows, lower_with};
+use crate::lower::{Answers, Lowered, Options, Rows, lower_asking};
 use crate::tree::Kernel;
 use lawson_graph::{Graph, HostTensor, Op, Type, ValueId};
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A group without its values.
@@ -100,7 +101,10 @@ impl Shared {
 
 /// The kernels of groups that were lowered, by their forms: layers of a network repeat.
 #[derive(Default)]
-pub(super) struct Forms<'g>(IdMap<u64, Vec<(Form<'g>, Rows, Shared)>>);
+pub(super) struct Forms<'g> {
+    known: IdMap<u64, Vec<(Form<'g>, Rows, Shared)>>,
+    answers: Rc<Answers>,
+}
 
 impl<'g> Forms<'g> {
     /// What lowering makes of a group and its rows, which is asked once for all groups of a form. What it refuses has names in it and is not kept.
@@ -112,13 +116,13 @@ impl<'g> Forms<'g> {
         rows: Rows,
     ) -> Result<Shared, Refused> {
         let form = Form::of(graph, group, orders);
-        let alike = self.0.entry(form.digest()).or_default();
+        let alike = self.known.entry(form.digest()).or_default();
         let known = alike.iter().find(|(f, r, _)| *r == rows && *f == form);
         if let Some(lowered) = known.and_then(|(f, _, l)| f.transfer(l, &form)) {
             return Ok(lowered);
         }
         let Lowered { kernel, inputs, outputs } =
-            lower_with(graph, group, &Options { rows, orders: Some(orders) })?;
+            lower_asking(graph, group, &Options { rows, orders: Some(orders) }, self.answers.clone())?;
         let lowered = Shared { kernel: Arc::new(kernel), inputs, outputs };
         alike.push((form, rows, lowered.clone()));
         Ok(lowered)

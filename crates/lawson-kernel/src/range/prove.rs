@@ -9,9 +9,10 @@ use super::points::is_free;
 use super::{Scope, Truth};
 use crate::expr::Condition;
 use crate::index::{Atom, Datum, Index};
-use crate::tree::Node;
+use crate::tree::{AxisId, Node};
 use lawson_graph::{Dim, Fact, Facts, Relation, Symbol};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// What the names of the prover's symbols for axes begin with: a control character, which no parameter's name has.
 const AXIS_SYMBOL: &str = "\u{1}axis ";
@@ -59,8 +60,16 @@ impl Scope<'_> {
             || by_facts(View::Plain, &all_nonnegative)
             || !counted && by_loops()
             || self.proves_by_points(&index, end, given)
-            || by_facts(View::Strided, &all_nonnegative)
-            || by_facts(View::Strided, &|facts, values| self.prove_by_parts(facts, values))
+            // Without steps, iterations are counted as axes are.
+            || self.bounds.iter().any(|b| b.step > 1) && by_facts(View::Strided, &all_nonnegative)
+            || self.has_steps() && by_facts(View::Strided, &|facts, values| self.prove_by_parts(facts, values))
+    }
+
+    /// Whether a loop of the kernel goes in steps: without them, parameters have no parts.
+    fn has_steps(&self) -> bool {
+        let mut found = false;
+        self.kernel.visit(&mut |node| found |= matches!(node, Node::For(f) if f.step > 1));
+        found
     }
 
     /// Whether a condition is about this very index, up to a number that is added: most guards are.
@@ -142,7 +151,7 @@ impl Scope<'_> {
     /// the remainder, which the prover cannot see otherwise. The bounds of a ladder's rungs are of that kind, and, where
     /// tiles were counted by rounding up, of that kind in `N + 15`.
     fn prove_by_parts(&self, facts: &Facts, values: &[Dim]) -> bool {
-        if values.iter().any(|v| facts.refutes_nonnegative(v)) {
+        if !self.has_steps() || values.iter().any(|v| facts.refutes_nonnegative(v)) {
             return false;
         }
         // Rounding up by 1 is rounding down.
@@ -186,7 +195,7 @@ impl Scope<'_> {
     /// What is known of parameters, axes, and the integers in memory that an index or a condition mentions; `None` if that
     /// contradicts itself, so that nothing is executed here.
     fn facts(&self, given: &[Condition], view: View, index: &Index) -> Option<Facts> {
-        let mut facts = self.kernel.facts.clone();
+        let mut facts = self.kernel.facts.extensible();
         for bounds in &self.bounds {
             let super::Bounds { axis, begin, end, step } = &**bounds;
             let symbol = self.as_dim(&Index::axis(*axis), view);
@@ -234,7 +243,7 @@ impl Scope<'_> {
         for (atom, c) in index.terms() {
             let value = match atom {
                 Atom::Axis(a) => {
-                    let symbol = Dim::symbol(format!("{AXIS_SYMBOL}{}", a.0));
+                    let symbol = axis_symbol(*a);
                     match self.bounds.iter().find(|b| b.axis == *a) {
                         Some(b) if view == View::Strided && b.step > 1 => {
                             self.as_dim(&b.begin, view) + symbol * b.step
@@ -252,6 +261,16 @@ impl Scope<'_> {
         }
         sum
     }
+}
+
+/// What stands for an axis.
+fn axis_symbol(axis: AxisId) -> Dim {
+    const KEPT: u32 = 64;
+    static FIRST: LazyLock<Vec<Dim>> = LazyLock::new(|| (0..KEPT).map(named).collect());
+    fn named(axis: u32) -> Dim {
+        Dim::symbol(format!("{AXIS_SYMBOL}{axis}"))
+    }
+    FIRST.get(axis.0 as usize).cloned().unwrap_or_else(|| named(axis.0))
 }
 
 /// What stands for an integer in memory: the same for the same element clamped alike.

@@ -246,3 +246,39 @@ fn sums_are_split_where_an_operand_jumps() {
     let (_, schedule) = chosen(&Kernel::parse(&text.replace("0 to 24", "0 to 20")).unwrap(), Vec::new());
     assert!(!schedule.contains("split r "), "{schedule}");
 }
+
+#[test]
+fn rows_that_are_few_by_the_facts_are_not_the_rows_of_a_tile() {
+    let plain = |most: i64| {
+        let text = format!(
+            "lawson-kernel 1
+kernel @batches where N <= {most} {{
+  in a: f32[N, 14, 96]
+  in b: f32[96, 64]
+  out y: f32[N, 14, 64]
+  axes n, i, j, r
+  acc s: f32 = 0.0 identity 0.0 merge add
+  for n in 0 to N {{
+    for i in 0 to 14 {{
+      for j in 0 to 64 {{
+        accumulate s {{
+          for r in 0 to 96 {{
+            step s = fma(a[n, i, r], b[r, j], state(s))
+          }}
+        }}
+        y[n, i, j] = s
+      }}
+    }}
+  }}
+}}
+"
+        );
+        Kernel::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    };
+    let jammed = |most: i64, axis: &str| {
+        let (_, schedule) = chosen(&plain(most), vec![WEIGHTS]);
+        schedule.lines().any(|l| l.starts_with(&format!("jam {axis}")))
+    };
+    assert!(jammed(5, "i.") && !jammed(5, "n."));
+    assert!(jammed(100, "n.") && !jammed(100, "i."));
+}

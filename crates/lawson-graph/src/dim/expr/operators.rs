@@ -1,7 +1,8 @@
 //! Sums, differences and products of expressions, and what is one by itself.
 
-use super::{Atom, Dim, MAX_TERMS, Monomial, Repr, Term};
+use super::{Atom, Dim, MAX_TERMS, Repr, Term};
 use crate::dim::Symbol;
+use std::cmp::Ordering;
 use std::ops::{Add, Mul, Neg, Sub};
 
 impl From<i64> for Dim {
@@ -34,22 +35,47 @@ impl From<&Dim> for Dim {
     }
 }
 
+impl Dim {
+    /// `self + factor·other`
+    fn plus_scaled(&self, other: &Dim, factor: i64) -> Dim {
+        if self.is_overflow() || other.is_overflow() {
+            return Dim::overflow();
+        }
+        let sum = || {
+            let constant = self.constant().checked_add(other.constant().checked_mul(factor)?)?;
+            let (mut a, mut b) = (self.terms().iter().peekable(), other.terms().iter().peekable());
+            let mut terms = Vec::with_capacity(a.len() + b.len());
+            loop {
+                let order = match (a.peek(), b.peek()) {
+                    (Some(a), Some(b)) => a.monomial.cmp(&b.monomial),
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (None, None) => return Some(Dim::from_terms(terms, constant)),
+                };
+                let own = if order.is_le() { a.next() } else { None };
+                let others = if order.is_ge() { b.next() } else { None };
+                let coefficient = others.map_or(Some(0), |t| t.coefficient.checked_mul(factor))?;
+                let coefficient = own.map_or(0, |t| t.coefficient).checked_add(coefficient)?;
+                if let Some(term) = own.or(others).filter(|_| coefficient != 0) {
+                    terms.push(Term { monomial: term.monomial.clone(), coefficient });
+                }
+            }
+        };
+        sum().unwrap_or_else(Dim::overflow)
+    }
+}
+
 impl<T: Into<Dim>> Add<T> for Dim {
     type Output = Dim;
 
     fn add(self, other: T) -> Dim {
         let other = other.into();
         match (&self.0, &other.0) {
-            (Repr::Const(a), Repr::Const(b)) => {
-                return a.checked_add(*b).map_or_else(Dim::overflow, Dim::from);
-            }
-            (Repr::Poly(_), Repr::Const(0)) => return self,
-            (Repr::Const(0), Repr::Poly(_)) => return other,
-            (Repr::Overflow, _) | (_, Repr::Overflow) => return Dim::overflow(),
-            _ => {}
+            (Repr::Const(a), Repr::Const(b)) => a.checked_add(*b).map_or_else(Dim::overflow, Dim::from),
+            (Repr::Poly(_), Repr::Const(0)) => self,
+            (Repr::Const(0), Repr::Poly(_)) => other,
+            _ => self.plus_scaled(&other, 1),
         }
-        let constant = self.constant().checked_add(other.constant());
-        Dim::collect([self.terms(), other.terms()].concat(), constant)
     }
 }
 
@@ -65,7 +91,11 @@ impl<T: Into<Dim>> Sub<T> for Dim {
     type Output = Dim;
 
     fn sub(self, other: T) -> Dim {
-        self + -other.into()
+        let other = other.into();
+        match (&self.0, &other.0) {
+            (Repr::Poly(_), Repr::Const(0)) => self,
+            _ => self.plus_scaled(&other, -1),
+        }
     }
 }
 
@@ -92,7 +122,7 @@ impl<T: Into<Dim>> Mul<T> for Dim {
                 let Some(coefficient) = a.coefficient.checked_mul(b.coefficient) else {
                     return Dim::overflow();
                 };
-                let Some(monomial) = multiply(&a.monomial, &b.monomial) else { return Dim::overflow() };
+                let Some(monomial) = a.monomial.times(&b.monomial) else { return Dim::overflow() };
                 terms.push(Term { monomial, coefficient });
             }
         }
@@ -103,17 +133,6 @@ impl<T: Into<Dim>> Mul<T> for Dim {
         let right = Dim::from_terms(other.terms().to_vec(), 0).scaled(ca);
         product + left + right + constant
     }
-}
-
-fn multiply(a: &Monomial, b: &Monomial) -> Option<Monomial> {
-    let mut product = a.clone();
-    for (atom, power) in b {
-        match product.binary_search_by(|(other, _)| other.cmp(atom)) {
-            Ok(i) => product[i].1 = product[i].1.checked_add(*power).filter(|p| *p <= 16)?,
-            Err(i) => product.insert(i, (atom.clone(), *power)),
-        }
-    }
-    Some(product)
 }
 
 impl std::iter::Sum for Dim {

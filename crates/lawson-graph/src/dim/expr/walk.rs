@@ -35,6 +35,9 @@ impl Dim {
 
     /// Whether the symbol occurs.
     pub fn mentions(&self, symbol: &Symbol) -> bool {
+        if self.symbol_bits() & symbol.bit() == 0 {
+            return false;
+        }
         let mut found = false;
         self.visit_symbols(&mut |s| found |= s == symbol);
         found
@@ -104,8 +107,8 @@ impl Atom {
                 let quotient = a.checked_div(b)?;
                 Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
             }
-            Atom::Min(m) => m.iter().map(|d| d.eval(value_of)).collect::<Option<Vec<_>>>()?.into_iter().min(),
-            Atom::Max(m) => m.iter().map(|d| d.eval(value_of)).collect::<Option<Vec<_>>>()?.into_iter().max(),
+            Atom::Min(m) => m.iter().try_fold(i64::MAX, |least, d| Some(least.min(d.eval(value_of)?))),
+            Atom::Max(m) => m.iter().try_fold(i64::MIN, |most, d| Some(most.max(d.eval(value_of)?))),
         }
     }
 }
