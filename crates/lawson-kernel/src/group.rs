@@ -92,7 +92,7 @@ pub enum Refused {
     },
     /// Together, each slice of a product would be a product of its own.
     Sliced,
-    /// What one makes is compared with the greatest or the least of it: both must be the same bits, which are computed once and lie in memory.
+    /// Elements of what one makes are compared with each other, as with the greatest: the same one must have the same bits, which are computed once and lie in memory.
     Compared,
     /// Together they would wait for a group that waits for them.
     Waits,
@@ -194,7 +194,7 @@ impl fmt::Display for Refused {
             }
             Refused::Sliced => write!(f, "each slice would be a product of its own, without a tile"),
             Refused::Compared => {
-                write!(f, "what is compared with its own extremum is computed once, and read by both")
+                write!(f, "elements that are compared with each other are computed once, and read by both")
             }
             Refused::Waits => write!(f, "together they would wait for a kernel that waits for them"),
             Refused::Separate => write!(f, "they belong to operators that are compiled apart"),

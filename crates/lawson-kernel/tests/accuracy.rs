@@ -169,7 +169,9 @@ fn double_pairs() -> impl Iterator<Item = (f64, f64)> {
     let random = Pairs::new(Binary::Pow, 5).take(100_000);
     let mixed = random.map(|(a, b)| (f64::from(a) * (1.0 + f64::EPSILON * 12345.0), f64::from(b) * 7.1));
     let wide = Pairs::new(Binary::Pow, 6).take(20_000);
-    grid().map(|(a, b)| (f64::from(a), f64::from(b))).chain(mixed).chain(wide.map(|(a, b)| {
+    // Numbers of few bits.
+    let least = (0..64u64).flat_map(|a| (0..64u64).map(move |b| (f64::from_bits(a), f64::from_bits(b))));
+    grid().map(|(a, b)| (f64::from(a), f64::from(b))).chain(least).chain(mixed).chain(wide.map(|(a, b)| {
         let (a, b) = (f64::from(a), f64::from(b));
         (a.powi(7), b / 7.0)
     }))

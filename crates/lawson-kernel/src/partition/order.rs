@@ -31,7 +31,8 @@ pub(super) struct Flow {
     pub(super) sources: Vec<Vec<ValueId>>,
     /// For each value, the nodes that read it from memory.
     pub(super) readers: Vec<Vec<NodeId>>,
-    /// For each value, whether it is compared with an extremum of itself: computed twice, and rounded in two ways, it might not be equal to it.
+    /// For each value, whether elements of it are compared with each other, as with its extremum: computed twice, and rounded in two ways, one might
+    /// not be equal to itself.
     compared: Vec<bool>,
 }
 
@@ -95,17 +96,16 @@ impl Flow {
             }
             flow.sources[n.index()] = sources;
         }
-        for n in graph.node_ids().filter(|n| matches!(graph.node(*n).op, Op::Compare(_))) {
-            let sources = &flow.sources[n.index()];
-            for v in sources {
-                let Def::Node(m, _) = graph.value(*v).def else { continue };
-                if matches!(&graph.node(m).op, Op::Reduce(r) if matches!(r.kind, Monoid::Max | Monoid::Min)) {
-                    let of = flow.sources[m.index()].iter().filter(|v| sources.contains(v));
-                    of.for_each(|v| flow.compared[v.index()] = true);
-                }
-            }
-        }
+        flow.mark_compared(graph);
         flow
+    }
+
+    /// Marks what is compared with itself: both operands of a comparison are elements of it.
+    fn mark_compared(&mut self, graph: &Graph) {
+        for node in graph.nodes().iter().filter(|n| matches!(n.op, Op::Compare(_))) {
+            let [a, b] = [0, 1].map(|i| origins(graph, node.inputs[i]));
+            a.intersection(&b).for_each(|v| self.compared[v.index()] = true);
+        }
     }
 
     /// Whether a node of a stage reads a value that the stage has for itself.
@@ -118,7 +118,7 @@ impl Flow {
         self.with(graph, members, &self.copied)
     }
 
-    /// Whether one of two groups reads what the other makes and what is compared with an extremum of itself.
+    /// Whether one of two groups reads what the other makes and what is compared with itself.
     pub(super) fn is_compared(&self, made: &[ValueId], read: &[ValueId]) -> bool {
         made.iter().any(|v| self.compared[v.index()] && read.binary_search(v).is_ok())
     }
@@ -200,4 +200,30 @@ fn copied(graph: &Graph, staged: &[bool]) -> Vec<bool> {
 
 fn is_free(node: &Node) -> bool {
     matches!(node.op, Op::Broadcast(_) | Op::Reshape(_) | Op::Slice(_) | Op::Iota(_) | Op::Dims(_))
+}
+
+/// The floats that nodes compute and of which a value has elements: moved, picked or the greatest of some, and not computed with.
+fn origins(graph: &Graph, v: ValueId) -> IdSet<ValueId> {
+    /// Beyond so many values, nobody looks further.
+    const MOST: usize = 64;
+    let (mut seen, mut found, mut open) = (IdSet::default(), IdSet::default(), vec![v]);
+    while let Some(v) = open.pop() {
+        let is_float = graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float());
+        let Def::Node(n, _) = graph.value(v).def else { continue };
+        if !is_float || seen.len() >= MOST || !seen.insert(v) {
+            continue;
+        }
+        let node = graph.node(n);
+        match &node.op {
+            Op::Constant(_) => {}
+            Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) => open.push(node.inputs[0]),
+            Op::Gather(_) | Op::DynamicSlice(_) => open.push(node.inputs[0]),
+            Op::Reduce(r) if matches!(r.kind, Monoid::Max | Monoid::Min) => open.push(node.inputs[0]),
+            Op::Concat(_) | Op::Pad(_) | Op::Select => open.extend(&node.inputs),
+            _ => {
+                found.insert(v);
+            }
+        }
+    }
+    found
 }

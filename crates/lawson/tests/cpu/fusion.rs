@@ -115,6 +115,34 @@ fn what_is_compared_with_its_own_extremum_is_computed_once() {
 }
 
 #[test]
+fn what_is_compared_with_elements_of_itself_is_computed_once() {
+    if !there() {
+        return;
+    }
+    // Alone the products of a row are rounded as they come, those of all rows side by side.
+    for picked in [
+        "%i: i64[1, 1] = constant [[6]]
+         %p = gather %y, %i {axes = [0]}",
+        "%p = slice %y {start = [6], size = [1], step = [1]}",
+    ] {
+        let text = format!(
+            "graph @itself(%x: f32[7, 3]) -> (c: bool[7], y: f32[7]) {{
+               %y = reduce_prod %x {{axes = [1]}}
+               {picked}
+               %b = broadcast %p {{shape = [7], axes = [0]}}
+               %c = le %b, %y
+               return %c, %y
+             }}"
+        );
+        let program = compile(&text, Fusion::Predicted);
+        for seed in 0..20 {
+            let given = inputs(&text, &[], seed);
+            assert_right(&text, &given, &program.session().run(&super::tensors(&given)).unwrap());
+        }
+    }
+}
+
+#[test]
 fn products_abreast_give_what_the_oracle_gives_and_the_bits_of_products_apart() {
     if !there() {
         return;

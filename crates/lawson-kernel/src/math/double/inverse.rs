@@ -43,6 +43,9 @@ const ATAN_TAIL: [f64; 13] = [
 /// The greatest distance of [`atan2`] from the true value, in units in the last place of the result.
 pub const ATAN2_MAX_ULP: f64 = 2.5;
 
+/// Makes every subnormal number a normal one.
+const TWO_TO_100: f64 = 1_267_650_600_228_229_401_496_703_205_376.0;
+
 /// What π/2 lacks; half of it and twice of it are what π/4 and π do.
 const QUARTER_TURN_LACKS: f64 = 6.123233995736766e-17;
 
@@ -113,11 +116,13 @@ pub fn atan2<K: Double>(k: &mut K, y: K::F, x: K::F) -> K::F {
     let (lacks, twice) = (k.f(QUARTER_TURN_LACKS), k.f(2.0 * QUARTER_TURN_LACKS));
     let octant = Octant::of(k, y, x, constants);
     let Octant { lesser, greater, .. } = octant;
-    // The sum of the two shall be finite.
+    // The sum of the two shall be finite, and what they are compared by shall have all its bits.
     let (huge, quarter) = (k.f(1e300), k.f(0.25));
-    let is_huge = k.lt(huge, greater);
-    let (less, more) = (k.mul(lesser, quarter), k.mul(greater, quarter));
-    let (lesser, greater) = (k.select(is_huge, less, lesser), k.select(is_huge, more, greater));
+    let (tiny, many, one) = (k.f(1e-290), k.f(TWO_TO_100), k.f(1.0));
+    let (is_huge, is_tiny) = (k.lt(huge, greater), k.lt(greater, tiny));
+    let scale = k.select(is_tiny, many, one);
+    let scale = k.select(is_huge, quarter, scale);
+    let (lesser, greater) = (k.mul(lesser, scale), k.mul(greater, scale));
     let angle = angle(k, lesser, greater);
     let step = k.sub(lacks, angle);
     let turned = k.add(quarter_turn, step);
