@@ -11,7 +11,9 @@ use lawson_kernel::ExprId;
 impl<'k> Lowering<'k> {
     pub(super) fn cast(&mut self, a: ExprId, to: DType, depth: usize) -> Result<V> {
         let from = self.k.dtype(a);
-        if [from, to].iter().any(|d| d.bits() < 8 && *d != DType::Bool) {
+        // Elements of these are never loaded; on the way between others they would not be rounded.
+        let has_no_lanes = |d: &DType| d.bits() < 8 && *d != DType::Bool || d.is_float() && d.bits() < 16;
+        if [from, to].iter().any(has_no_lanes) {
             return Self::no_cast(from, to);
         }
         let value = self.value(a)?;

@@ -246,3 +246,23 @@ fn a_dtype_without_code_takes_no_product_along() {
     assert_eq!((evaluator, interpreter), (1, 0));
     assert!(machine_code >= 2);
 }
+
+#[test]
+fn what_passes_through_a_dtype_without_code_is_rounded_to_it() {
+    if !super::there() {
+        return;
+    }
+    for small in ["f8e5m2", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz"] {
+        let text = format!(
+            "graph @through(%x: f32[20]) -> (y: f64[20]) {{
+               %a = exp %x
+               %b = cast %a {{to = {small}}}
+               %y = cast %b {{to = f64}}
+               return %y
+             }}"
+        );
+        let given = super::inputs(&text, &[], 5);
+        let results = super::compile(&text).session().run(&super::tensors(&given)).unwrap();
+        super::assert_right(&text, &given, &results);
+    }
+}
