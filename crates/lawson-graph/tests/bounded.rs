@@ -506,3 +506,24 @@ fn sums_of_products_that_overflow_in_f64_are_not_certainly_nan() {
         [floats(DType::F64, &[1, 2], &[2.0, 2.0]), floats(DType::F64, &[2, 1], &[1.7e308, -1.7e308])];
     assert!(!result(&g, &inputs).determined(0));
 }
+
+#[test]
+fn products_below_the_least_float_may_be_lost() {
+    // Each product is half of the least float and rounds to 0 or to it; only their exact sum is a float.
+    let g = Graph::parse(
+        "lawson 1
+         graph @g(%x: f32[2], %w: f32[2]) -> (y: f32[]) {
+           %y = contract %x, %w {batch = [], sum = [[0, 0]]}
+           return %y
+         }",
+    )
+    .unwrap();
+    let least = f32::from_bits(1);
+    let expected = &bounded(&g, &[f32s(&[0.5, 0.5]), f32s(&[least, least])])[0];
+    for possible in [0.0, least] {
+        let found: Value = HostTensor::from_slice(&[], &[possible]).unwrap().into();
+        assert!(compare(expected, &found, 1.0).ok(), "{possible:e}");
+    }
+    let wrong: Value = HostTensor::from_slice(&[], &[8.0 * least]).unwrap().into();
+    assert!(!compare(expected, &wrong, 1.0).ok());
+}

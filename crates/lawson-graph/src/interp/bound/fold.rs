@@ -34,11 +34,12 @@ pub(super) fn grain(x: f64) -> i32 {
     exponent + significand.trailing_zeros() as i32
 }
 
-/// Whether all partial sums are exact in a dtype: they are multiples of `2^grain`, none of which is beyond `total`.
+/// Whether all partial sums are exact in a dtype: they are multiples of `2^grain`, none of which is beyond `total` or between its least numbers.
 pub(super) fn sums_exactly(total: f64, grain: i32, kept: DType) -> bool {
     let bits = kept.significand_bits().unwrap_or(0) as i32;
+    let is_whole = 2f64.powi(grain) >= kept.min_subnormal().unwrap_or(0.0);
     // The grain of nothing but zeros is beyond every float.
-    grain > 1100 || total <= 2f64.powi(bits.saturating_add(grain).clamp(-1074, 1023))
+    grain > 1100 || is_whole && total <= 2f64.powi(bits.saturating_add(grain).clamp(-1074, 1023))
 }
 
 /// A monoid over floats with ranges.
