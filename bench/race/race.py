@@ -166,9 +166,11 @@ def main():
     parser.add_argument("--block", type=float, default=0.2, help="seconds of a block")
     parser.add_argument("--disturbed", type=float, default=DISTURBED, help="processors that others may use in a block")
     parser.add_argument("--model", action="append", default=[], help="a folder with model.onnx, inputs.npz and ref.npz")
-    parser.add_argument("--out", default="race.json")
+    parser.add_argument("--out", help="where all figures are written as JSON [default: race.json in the folder of --work]")
     options = parser.parse_args()
     options.worker = os.path.abspath(options.worker)
+    options.out = options.out or os.path.join(options.work, "race.json")
+    os.makedirs(options.work, exist_ok=True)
     wanted = [
         c for c in cases.all_cases()
         if not options.filter or any(f in c.name or f in c.line for f in options.filter)

@@ -19,10 +19,13 @@ const MOST: usize = 4;
 /// read again last, and waiting in memory costs these little.
 const REGISTERS: usize = 36;
 /// Chains of at least so many items can begin one after another: that they do not end together then costs little.
+const MIDDLING: usize = 40;
+/// By how many items such a chain follows the one before it. What all of them would ask one unit for at once, divisions and roots above
+/// all, does not coincide then.
+const LAG: usize = 4;
+/// The same of chains so long that what they are widest at can be kept apart, too: more of them then fit in the registers.
 const LONG: usize = 256;
-/// By how many items a long chain follows the one before it. What they are widest at, and what all of them would ask one unit for at once,
-/// divisions above all, does not coincide then.
-const LAG: usize = 14;
+const LAG_OF_LONG: usize = 14;
 
 impl Lowering<'_> {
     /// Writes a stage at every point of the jammed axes, and merges what was written.
@@ -67,9 +70,12 @@ impl Lowering<'_> {
         }
         let registers = if self.level == Level::Avx2 { REGISTERS / 2 } else { REGISTERS };
         let abreast = (registers.saturating_sub(shared.len()) / own).clamp(1, MOST);
-        let long = chains.all.iter().all(|c| c.items.len() >= LONG);
-        // More fit where their widest points do not coincide.
-        if long && (2..MOST).contains(&abreast) { (MOST, LAG) } else { (abreast, 0) }
+        match chains.all.iter().map(|c| c.items.len()).min().unwrap_or(0) {
+            // More fit where their widest points do not coincide.
+            LONG.. if (2..MOST).contains(&abreast) => (MOST, LAG_OF_LONG),
+            MIDDLING.. => (abreast, LAG),
+            _ => (abreast, 0),
+        }
     }
 }
 

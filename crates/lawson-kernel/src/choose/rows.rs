@@ -18,6 +18,17 @@ const TILES_IN_BLOCK: i64 = 8;
 /// The part of the last cache that a block of rows may take; panels and the other members of the team need the rest.
 const ROWS_PART_OF_LAST_CACHE: i64 = 8;
 
+/// By how many hundredths the greater half of all shares may be longer than half of the work.
+const EVEN: i64 = 10;
+
+/// Whether two members with half of the panels each have about as much to do: their number may be odd, and the last one narrow.
+fn halves_are_even(c: &Contraction<'_>, width: i64) -> bool {
+    let Some(columns) = extent(c.vector()) else { return true };
+    let shares = c.panels(width) * c.shares();
+    let greater = (shares + 1) / 2 * width;
+    2 * greater * 100 <= columns.saturating_mul(c.shares()).saturating_mul(100 + EVEN)
+}
+
 impl<'k> Chooser<'k> {
     /// Cuts rows into blocks: shares of the team, and what is gone through for one panel. Where the other loops give shares enough,
     /// or a panel is packed first, or tiles at the edges are to be told apart, rows stay together. Gives the loop over blocks and
@@ -31,12 +42,16 @@ impl<'k> Chooser<'k> {
     ) -> (Option<String>, Option<String>) {
         let Some(row) = c.row() else { return (None, None) };
         let (name, count) = (self.name(row), extent(row));
-        let shares = c.panels(tile.vectors * self.machine.lanes) * c.shares();
+        let width = tile.vectors * self.machine.lanes;
+        let shares = c.panels(width) * c.shares();
         let uneven = count.is_some_and(|c| c % tile.rows != 0);
         let lines = self.writes_parts_of_lines(c);
         if c.position != Position::Root
             || !packed.is_empty()
-            || (guarded.peel || uneven && !lines) && shares >= ENOUGH_SHARES
+            || guarded.peel && shares >= ENOUGH_SHARES
+            || uneven
+                && !lines
+                && shares >= if halves_are_even(c, width) { ENOUGH_SHARES } else { MANY_SHARES }
         {
             return (None, Some(name));
         }
