@@ -42,6 +42,9 @@ pub struct Machine {
     /// Loads that a core sustains while it does one vector multiply-add. Units of half a vector's width load one vector or two
     /// numbers for all lanes in that time; steps of tiles have some of both.
     pub loads_per_fma: f64,
+    /// What a row or a vector of a tile takes each step, in multiply-adds, although its load goes on beside them: a part of an instruction to
+    /// decode, and units that are in each other's way.
+    pub side: f64,
     /// Bytes that a core brings from its second-level cache while it does one vector multiply-add.
     pub l2_bytes_per_fma: f64,
     /// The same from the last-level cache.
@@ -209,6 +212,7 @@ impl Machine {
             dots: false,
             // Two units load and two multiply; looking ahead past a tile of so few registers finds little to do.
             loads_per_fma: 1.0,
+            side: 0.04,
             latency_paid: 1.0,
             steps_drained: 10.0,
             spare_registers: 0,
@@ -340,6 +344,7 @@ impl Default for Machine {
             l2: 1 << 20,
             l3: 16 << 20,
             loads_per_fma: 1.64,
+            side: 0.04,
             l2_bytes_per_fma: 32.0,
             l3_bytes_per_fma: 14.0,
             memory_bytes_per_fma: 5.0,

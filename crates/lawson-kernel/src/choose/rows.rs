@@ -5,14 +5,11 @@
 
 use super::contraction::{Contraction, Packed};
 use super::guards::Guarded;
-use super::tile::{ENOUGH_SHARES, Tile, WIDEST};
+use super::tile::{ENOUGH_SHARES, MANY_SHARES, Tile, WIDEST, block};
 use super::{Chooser, Position, extent};
 use crate::buffer::BufferId;
 use crate::schedule::Tail;
 
-/// Where panels give this many shares, rows are only cut in two: more cuts would make blocks too short to be worth a panel.
-const MANY_SHARES: i64 = 16;
-const FEW_CUTS: i64 = 2;
 /// Tiles of rows in a block of them, where rows are not counted when compiling.
 const TILES_IN_BLOCK: i64 = 8;
 /// The part of the last cache that a block of rows may take; panels and the other members of the team need the rest.
@@ -55,27 +52,20 @@ impl<'k> Chooser<'k> {
         {
             return (None, Some(name));
         }
-        let block = match count {
+        let length = match count {
             _ if lines => self.rows_in_first_cache(c) / tile.rows * tile.rows,
             Some(count) if self.exceeds_last_cache(c) => {
                 let most = self.rows_in_last_cache(c) / tile.rows;
                 let tiles = (1..=most).rev().find(|t| count % (t * tile.rows) == 0).unwrap_or(most);
                 tiles * tile.rows
             }
-            Some(c) => {
-                let tiles = (c + tile.rows - 1) / tile.rows;
-                let shares = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
-                // As many shares, or somewhat more, as divide the rows evenly.
-                let even = (shares..=2 * shares).find(|s| c % tile.rows == 0 && tiles % s == 0);
-                let shares = even.unwrap_or(shares).min(tiles.max(1));
-                (tiles + shares - 1) / shares * tile.rows
-            }
+            Some(count) => block(count, tile.rows, shares),
             None => TILES_IN_BLOCK * tile.rows,
         };
-        if count.is_some_and(|c| block >= c) {
+        if count.is_some_and(|c| length >= c) {
             return (None, Some(name));
         }
-        let [blocks, rows] = self.split(&name, block.max(tile.rows), Tail::Clip);
+        let [blocks, rows] = self.split(&name, length.max(tile.rows), Tail::Clip);
         (Some(blocks), Some(rows))
     }
 

@@ -23,11 +23,14 @@ pub(super) const SOME_ROWS: i64 = 1024;
 const SOME_VECTORS: i64 = 64;
 /// Shares of the team from which on there are enough: rows need not be divided among its members too.
 pub(super) const ENOUGH_SHARES: i64 = 8;
+/// Where panels give this many shares, rows are only cut in two: more cuts would make blocks too short to be worth a panel.
+pub(super) const MANY_SHARES: i64 = 16;
+const FEW_CUTS: i64 = 2;
+/// Tiles of rows that a block must have for a smaller tile at its end to matter little.
+const TILES_BEFORE_REST: i64 = 4;
 /// The widest and the highest tile that is looked at; beyond them, registers run out in any shape that is good.
 pub(super) const WIDEST: i64 = 8;
 const HIGHEST: i64 = 16;
-/// What a row or a vector of a tile takes each step besides its loads: a part of an instruction to decode.
-const SIDE: f64 = 0.04;
 /// What a row of a tile takes, once, whose vectors end inside a line of the cache: the next panel reads and writes that line again.
 const BROKEN_LINE: f64 = 60.0;
 /// Bytes of a line of the cache.
@@ -50,6 +53,28 @@ const MUCH_BETTER: f64 = 0.97;
 /// panel begins inside of it.
 pub(super) fn last_vectors(vectors: i64, columns: i64, lanes: i64) -> i64 {
     (1..vectors).find(|v| vectors % v == 0 && v * lanes >= columns).unwrap_or(vectors)
+}
+
+/// How many rows a block has, where other loops give so many shares: of whole tiles, the last one maybe shorter, or as long as all others with a
+/// smaller tile at its end.
+pub(super) fn block(rows: i64, height: i64, shares: i64) -> i64 {
+    let cuts = if shares >= MANY_SHARES { FEW_CUTS } else { ENOUGH_SHARES };
+    if let Some(equal) = equal_blocks(rows, height, cuts) {
+        return equal;
+    }
+    let tiles = (rows + height - 1) / height;
+    // As many cuts, or somewhat more, as divide the rows evenly.
+    let even = (cuts..=2 * cuts).find(|c| rows % height == 0 && tiles % c == 0);
+    let cuts = even.unwrap_or(cuts).min(tiles.max(1));
+    (tiles + cuts - 1) / cuts * height
+}
+
+/// The rows of a block if tiles do not divide them all, but equal blocks are long enough for the smaller tile at the end of each to matter little,
+/// and that has half of the tile's rows or more.
+fn equal_blocks(rows: i64, height: i64, cuts: i64) -> Option<i64> {
+    let equal = (cuts / 2..=2 * cuts).filter(|c| rows % c == 0).map(|c| rows / c);
+    let fits = |b: &i64| *b >= TILES_BEFORE_REST * height && 2 * (b % height) >= height;
+    equal.filter(fits).max_by_key(|b| (b % height, *b)).filter(|_| rows % height != 0)
 }
 
 /// Whether the rows before went through a panel.
@@ -125,7 +150,9 @@ impl Demand {
             for height in 1..=rows.unwrap_or(1).min(HIGHEST) {
                 let even = rows.is_some_and(|r| r % height == 0);
                 let shares = self.shares * ((vectors + width - 1) / width);
-                let ladder = !counted || self.blocked || !even && shares < ENOUGH_SHARES;
+                let cut = !even && shares < ENOUGH_SHARES;
+                let equal = || rows.is_some_and(|r| equal_blocks(r, height, ENOUGH_SHARES).is_some());
+                let ladder = !counted || self.blocked || cut && !equal();
                 if ladder && height & (height - 1) != 0 {
                     continue;
                 }
@@ -165,7 +192,7 @@ impl Demand {
         let lines = if w * m.lanes * m.lane_bytes % LINE == 0 { 0.0 } else { BROKEN_LINE * h as f64 };
         let ends = lines / self.depth.max(1) as f64;
         let sides = h * self.by_row.max(1) + w * self.by_vector.max(1);
-        fma.max(loads).max(latency).max(self.fetching(m, w, visit)) + SIDE * sides as f64 + LOOP + ends
+        fma.max(loads).max(latency).max(self.fetching(m, w, visit)) + m.side * sides as f64 + LOOP + ends
     }
 
     /// What it takes to bring a step's vectors to the first cache, which every tile of rows does anew unless the panel stays there. The first
@@ -242,6 +269,33 @@ mod tests {
         assert_eq!(tile(Some(49), Some(2048)), (7, 2));
         assert_eq!(tile(Some(128), Some(768)), (8, 3));
         assert_eq!(tile(Some(1000), Some(7)), (10, 1));
+    }
+
+    #[test]
+    fn where_loads_are_in_the_way_tiles_are_large_and_blocks_of_rows_end_in_a_smaller_one() {
+        let product = |rows| Demand {
+            columns: Some(256),
+            rows: Some(Some(rows)),
+            by_row: 1,
+            by_vector: 1,
+            by_both: 0,
+            sums: 1,
+            shares: 1,
+            blocked: false,
+            depth: 256,
+            inner: 256,
+        };
+        let m = Machine { side: 0.5, ..Machine::default() };
+        let tile = |rows| {
+            let t = product(rows).tile(&m);
+            (t.rows, t.vectors)
+        };
+        assert_eq!(tile(256), (6, 4));
+        assert_eq!(block(256, 6, 4), 64);
+        // Blocks of 31 rows would end in one row: rungs of a ladder are better.
+        assert_eq!(tile(248), (4, 4));
+        assert_eq!(block(256, 4, 4), 32);
+        assert_eq!(block(49, 4, 4), 8);
     }
 
     #[test]
