@@ -25,7 +25,7 @@ const MIDDLING: usize = 40;
 const LAG: usize = 4;
 /// The same of chains so long that what they are widest at can be kept apart, too: more of them then fit in the registers.
 const LONG: usize = 256;
-const LAG_OF_LONG: usize = 14;
+const LAG_OF_LONG: usize = 20;
 
 impl Lowering<'_> {
     /// Writes a stage at every point of the jammed axes, and merges what was written.
