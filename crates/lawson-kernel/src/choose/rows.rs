@@ -21,9 +21,9 @@ const EVEN: i64 = 10;
 /// Whether two members with half of the panels each have about as much to do: their number may be odd, and the last one narrow.
 fn halves_are_even(c: &Contraction<'_>, width: i64) -> bool {
     let Some(columns) = extent(c.vector()) else { return true };
-    let shares = c.panels(width) * c.shares();
-    let greater = (shares + 1) / 2 * width;
-    2 * greater * 100 <= columns.saturating_mul(c.shares()).saturating_mul(100 + EVEN)
+    let shares = c.panels(width).saturating_mul(c.shares());
+    let greater = (shares / 2 + shares % 2).saturating_mul(2 * width);
+    greater.saturating_mul(100) <= columns.saturating_mul(c.shares()).saturating_mul(100 + EVEN)
 }
 
 impl<'k> Chooser<'k> {
