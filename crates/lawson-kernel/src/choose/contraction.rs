@@ -76,6 +76,18 @@ impl<'k> Contraction<'k> {
         shares.fold(1, i64::saturating_mul).max(1)
     }
 
+    /// Whether a loop over outputs chooses another panel: an operand that moves with the vector moves with it, too.
+    fn chooses(&self, f: &For) -> bool {
+        let moves = |r: &Access, axis: AxisId| stride(&r.offset, axis) != Stride::None;
+        self.reads.iter().any(|r| moves(r, self.vector().axis) && moves(r, f.axis))
+    }
+
+    /// How often the loops that are neither the vector nor the rows go through one panel.
+    pub(super) fn visits(&self) -> i64 {
+        let using = self.others().into_iter().filter(|f| !self.chooses(f));
+        using.map(|f| extent(f).unwrap_or(SOME_SHARES)).fold(1, i64::saturating_mul).max(1)
+    }
+
     /// How many steps a sum has.
     pub(super) fn steps(&self) -> i64 {
         let steps = self.summed.iter().map(|f| extent(f).unwrap_or(SOME_STEPS));
@@ -431,12 +443,7 @@ impl<'k> Chooser<'k> {
     /// Orders and shares the loops around a tile. Loops that choose another panel are outermost; then panels or what uses them, by
     /// what stays in the second cache.
     fn outer(&mut self, c: &Contraction<'k>, cut: &Cut, width: i64, packs: bool) {
-        let v = c.vector();
-        let (choosing, using): (Vec<&For>, Vec<&For>) = c.others().iter().partition(|f| {
-            c.reads.iter().any(|r| {
-                stride(&r.offset, v.axis) != Stride::None && stride(&r.offset, f.axis) != Stride::None
-            })
-        });
+        let (choosing, using): (Vec<&For>, Vec<&For>) = c.others().iter().partition(|f| c.chooses(f));
         let names = |l: &[&For]| l.iter().map(|f| self.name(f)).collect::<Vec<String>>();
         // The panels of operands that move with the vector are read for every row; if all of them fit in the second
         // cache together, rows may be outermost.

@@ -101,6 +101,8 @@ pub(super) struct Demand {
     pub(super) sums: i64,
     /// Shares of the team that the loops around give already.
     pub(super) shares: i64,
+    /// How often the loops around go through one panel.
+    pub(super) visits: i64,
     /// Whether rows come in short blocks, of which the last may end early.
     pub(super) blocked: bool,
     /// Steps of a sum: with the width, what a panel of the operand that moves with the vector holds.
@@ -121,6 +123,7 @@ impl Demand {
             by_both: 0,
             sums,
             shares,
+            visits: c.visits(),
             blocked,
             depth: c.steps(),
             inner: c.inner_steps(),
@@ -229,15 +232,14 @@ impl Demand {
     /// What a step of all tiles of one panel takes.
     fn panel(&self, m: &Machine, t: Tile, rows: i64) -> f64 {
         let (full, rest) = (rows / t.rows, rows % t.rows);
-        let mut sum = 0.0;
-        if full > 0 {
-            sum += self.step(m, t, Visit::First) + (full - 1) as f64 * self.step(m, t, Visit::Again);
-        }
-        if rest > 0 {
-            let visit = if full > 0 { Visit::Again } else { Visit::First };
-            sum += self.step(m, Tile { rows: rest, ..t }, visit);
-        }
-        sum
+        let smaller = Tile { rows: rest, ..t };
+        let first = if full > 0 { t } else { smaller };
+        let again =
+            |t: Tile, times: i64| if times > 0 { times as f64 * self.step(m, t, Visit::Again) } else { 0.0 };
+        let sum = again(t, full) + again(smaller, i64::from(rest > 0));
+        // Where loops around go through the panel, too, one of their iterations is the first.
+        let more = self.step(m, first, Visit::First) - self.step(m, first, Visit::Again);
+        sum + more / self.visits.max(1) as f64
     }
 }
 
@@ -254,6 +256,7 @@ mod tests {
             by_both: 0,
             sums: 1,
             shares: 1,
+            visits: 1,
             blocked: false,
             depth: 1024,
             inner: 1024,
@@ -281,6 +284,7 @@ mod tests {
             by_both: 0,
             sums: 1,
             shares: 1,
+            visits: 1,
             blocked: false,
             depth: 256,
             inner: 256,
@@ -296,6 +300,28 @@ mod tests {
         assert_eq!(tile(248), (4, 4));
         assert_eq!(block(256, 4, 4), 32);
         assert_eq!(block(49, 4, 4), 8);
+    }
+
+    #[test]
+    fn a_panel_that_loops_around_go_through_comes_from_afar_once() {
+        let m = Machine { side: 0.5, l2_bytes_per_fma: 20.0, l3_bytes_per_fma: 6.0, ..Machine::default() };
+        let convolution = |visits| Demand {
+            columns: Some(256),
+            rows: Some(Some(14)),
+            by_row: 1,
+            by_vector: 1,
+            by_both: 0,
+            sums: 1,
+            shares: 14,
+            visits,
+            blocked: false,
+            depth: 2304,
+            inner: 256,
+        };
+        let t = Tile { rows: 7, vectors: 2 };
+        let [alone, among] = [1, 14].map(|visits| convolution(visits).nest(&m, t, 14, 256));
+        let again = 8.0 * 2.0 * convolution(1).step(&m, t, Visit::Again);
+        assert!(among - again < (alone - again) / 13.0, "{again} {among} {alone}");
     }
 
     #[test]
@@ -323,6 +349,7 @@ mod tests {
             by_both: 0,
             sums: 1,
             shares: 14,
+            visits: 1,
             blocked: false,
             depth,
             inner: depth,
@@ -343,6 +370,7 @@ mod tests {
                 by_both: 0,
                 sums: 1,
                 shares,
+                visits: 1,
                 blocked: false,
                 depth,
                 inner,
@@ -372,6 +400,7 @@ mod tests {
                 by_both: 0,
                 sums,
                 shares: 1,
+                visits: 1,
                 blocked: false,
                 depth: 768,
                 inner: 768,
@@ -397,6 +426,7 @@ mod tests {
             by_both: 0,
             sums: 1,
             shares: 1,
+            visits: 1,
             blocked: false,
             depth: 1024,
             inner: 1024,
