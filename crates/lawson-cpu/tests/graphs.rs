@@ -366,6 +366,28 @@ fn small_floats_are_told_apart_as_they_are_stored() {
 }
 
 #[test]
+fn small_floats_that_stand_for_what_was_not_replaced_are_rounded() {
+    for dtype in ["f16", "bf16"] {
+        for (other, op) in [("update_slice %v, %u, %at", "gt"), ("concat %u, %rest {axis = 1}", "lt")] {
+            let text = format!(
+                "lawson 1
+                 graph @g(%x: {dtype}[N, 5], %u: {dtype}[N, 2]) -> (e: bool[N, 5]) {{
+                   %at: i64[2] = constant splat 0
+                   %v = tanh %x
+                   %rest = slice %v {{start = [0, 2], size = [N, 3], step = [1, 1]}}
+                   %t = {other}
+                   %e = {op} %v, %t
+                   return %e
+                 }}"
+            );
+            for n in [2, 33] {
+                check(&text, &[("N", n)]);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_embedding_with_its_norm_is_two_kernels() {
     let text = "lawson 1
          graph @g(%i: i64[2, S], %w: f32[50, 40], %p: f32[64, 40], %g: f32[40], %b: f32[40]) -> (y: f32[2, S, 40]) where S <= 64 {

@@ -186,7 +186,9 @@ impl<'k> Lowering<'k> {
             return true;
         }
         match self.k.expr(e) {
-            Expr::Const(_) | Expr::Load(_) | Expr::Index(..) | Expr::Cast(..) | Expr::Bitcast(..) => true,
+            Expr::Const(_) | Expr::Index(..) | Expr::Cast(..) | Expr::Bitcast(..) => true,
+            // What stands there instead of an element is computed.
+            Expr::Load(load) => load.guard.as_ref().is_none_or(|g| self.is_exact(g.otherwise)),
             Expr::Unary(UnaryKind::Neg | UnaryKind::Abs | UnaryKind::Sign, a) => self.is_exact(*a),
             Expr::Binary(BinaryKind::Min | BinaryKind::Max, a, b)
             | Expr::Extremum(_, a, b)
