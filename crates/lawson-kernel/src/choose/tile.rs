@@ -266,6 +266,23 @@ mod tests {
         (t.rows, t.vectors)
     }
 
+    /// A product of so many rows and columns, each a sum of so many steps.
+    fn product(rows: i64, columns: i64, depth: i64) -> Demand {
+        Demand {
+            columns: Some(columns),
+            rows: Some(Some(rows)),
+            by_row: 1,
+            by_vector: 1,
+            by_both: 0,
+            sums: 1,
+            shares: 1,
+            visits: 1,
+            blocked: false,
+            depth,
+            inner: depth,
+        }
+    }
+
     #[test]
     fn a_tile_divides_what_is_counted() {
         assert_eq!(tile(Some(2048), Some(2048)), (4, 4));
@@ -276,19 +293,7 @@ mod tests {
 
     #[test]
     fn where_loads_are_in_the_way_tiles_are_large_and_blocks_of_rows_end_in_a_smaller_one() {
-        let product = |rows| Demand {
-            columns: Some(256),
-            rows: Some(Some(rows)),
-            by_row: 1,
-            by_vector: 1,
-            by_both: 0,
-            sums: 1,
-            shares: 1,
-            visits: 1,
-            blocked: false,
-            depth: 256,
-            inner: 256,
-        };
+        let product = |rows| product(rows, 256, 256);
         let m = Machine { side: 0.5, ..Machine::default() };
         let tile = |rows| {
             let t = product(rows).tile(&m);
@@ -305,19 +310,7 @@ mod tests {
     #[test]
     fn a_panel_that_loops_around_go_through_comes_from_afar_once() {
         let m = Machine { side: 0.5, l2_bytes_per_fma: 20.0, l3_bytes_per_fma: 6.0, ..Machine::default() };
-        let convolution = |visits| Demand {
-            columns: Some(256),
-            rows: Some(Some(14)),
-            by_row: 1,
-            by_vector: 1,
-            by_both: 0,
-            sums: 1,
-            shares: 14,
-            visits,
-            blocked: false,
-            depth: 2304,
-            inner: 256,
-        };
+        let convolution = |visits| Demand { shares: 14, visits, inner: 256, ..product(14, 256, 2304) };
         let t = Tile { rows: 7, vectors: 2 };
         let [alone, among] = [1, 14].map(|visits| convolution(visits).nest(&m, t, 14, 256));
         let again = 8.0 * 2.0 * convolution(1).step(&m, t, Visit::Again);
@@ -341,19 +334,7 @@ mod tests {
 
     #[test]
     fn a_long_sum_has_a_tile_that_reads_little_of_its_panel() {
-        let product = |depth| Demand {
-            columns: Some(256),
-            rows: Some(Some(14)),
-            by_row: 1,
-            by_vector: 1,
-            by_both: 0,
-            sums: 1,
-            shares: 14,
-            visits: 1,
-            blocked: false,
-            depth,
-            inner: depth,
-        };
+        let product = |depth| Demand { shares: 14, ..product(14, 256, depth) };
         let (short, long) = (product(64).tile(&Machine::default()), product(2304).tile(&Machine::default()));
         assert!(short.vectors > long.vectors && short.rows < long.rows, "{short:?} {long:?}");
     }
@@ -362,19 +343,7 @@ mod tests {
     fn a_tile_of_few_registers_uses_them_all() {
         let m = Machine::default().with_avx2();
         let tile = |rows, columns, depth, inner, shares| {
-            let t = Demand {
-                columns: Some(columns),
-                rows: Some(Some(rows)),
-                by_row: 1,
-                by_vector: 1,
-                by_both: 0,
-                sums: 1,
-                shares,
-                visits: 1,
-                blocked: false,
-                depth,
-                inner,
-            };
+            let t = Demand { inner, shares, ..product(rows, columns, depth) };
             let found = t.tile(&m);
             assert!(t.registers(found) <= m.registers, "{found:?}");
             (found.rows, found.vectors)
@@ -392,19 +361,7 @@ mod tests {
     #[test]
     fn sums_abreast_share_the_registers_of_one_tile() {
         let tile = |m: &Machine, sums| {
-            let product = Demand {
-                columns: Some(768),
-                rows: Some(Some(128)),
-                by_row: 1,
-                by_vector: sums,
-                by_both: 0,
-                sums,
-                shares: 1,
-                visits: 1,
-                blocked: false,
-                depth: 768,
-                inner: 768,
-            };
+            let product = Demand { by_vector: sums, sums, ..product(128, 768, 768) };
             let t = product.tile(m);
             assert!(product.registers(t) <= m.registers - m.spare_registers, "{t:?}");
             (t.rows, t.vectors)
