@@ -42,13 +42,13 @@ fn rates(text: &str) -> Rates {
     Rates::estimate(clock.unwrap_or(3000.0) * 1e6 * per_cycle, members())
 }
 
-/// Whether a core has two units for multiply-adds of the vectors of AVX-512.
+/// Whether a core is taken to have two units for multiply-adds of the vectors of AVX-512, as those of Intel's servers have.
 fn has_two_units(text: &str) -> bool {
     missing_avx512().is_none() && cpu_field(text, "vendor_id") == Some("GenuineIntel")
 }
 
-/// A core that does two multiply-adds in the time in which others do one gets fewer bytes for each, and its loads are in the way: where another thread
-/// runs on the same core, tiles of six rows and four vectors came out 3 to 13 % ahead of four and four (Sapphire Rapids).
+/// A core that does two multiply-adds in the time in which others do one gets fewer bytes for each, and its loads are more in the way. The numbers were
+/// chosen so that the tiles which came out best on Sapphire Rapids are taken.
 fn double_units(m: &mut Machine) {
     m.side = 0.5;
     m.l2_bytes_per_fma = 20.0;

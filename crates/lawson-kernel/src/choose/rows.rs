@@ -40,7 +40,7 @@ impl<'k> Chooser<'k> {
         let Some(row) = c.row() else { return (None, None) };
         let (name, count) = (self.name(row), extent(row));
         let width = tile.vectors * self.machine.lanes;
-        let shares = c.panels(width) * c.shares();
+        let shares = c.panels(width).saturating_mul(c.shares());
         let uneven = count.is_some_and(|c| c % tile.rows != 0);
         let lines = self.writes_parts_of_lines(c);
         if c.position != Position::Root

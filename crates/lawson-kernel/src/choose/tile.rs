@@ -152,7 +152,7 @@ impl Demand {
         for width in 1..=vectors.min(WIDEST) {
             for height in 1..=rows.unwrap_or(1).min(HIGHEST) {
                 let even = rows.is_some_and(|r| r % height == 0);
-                let shares = self.shares * ((vectors + width - 1) / width);
+                let shares = self.shares.saturating_mul((vectors + width - 1) / width);
                 let cut = !even && shares < ENOUGH_SHARES;
                 let equal = || rows.is_some_and(|r| equal_blocks(r, height, ENOUGH_SHARES).is_some());
                 let ladder = !counted || self.blocked || cut && !equal();
@@ -234,8 +234,7 @@ impl Demand {
         let (full, rest) = (rows / t.rows, rows % t.rows);
         let smaller = Tile { rows: rest, ..t };
         let first = if full > 0 { t } else { smaller };
-        let again =
-            |t: Tile, times: i64| if times > 0 { times as f64 * self.step(m, t, Visit::Again) } else { 0.0 };
+        let again = |t: Tile, times: i64| times as f64 * self.step(m, t, Visit::Again);
         let sum = again(t, full) + again(smaller, i64::from(rest > 0));
         // Where loops around go through the panel, too, one of their iterations is the first.
         let more = self.step(m, first, Visit::First) - self.step(m, first, Visit::Again);
@@ -248,19 +247,7 @@ mod tests {
     use super::*;
 
     fn tile(rows: Option<i64>, columns: Option<i64>) -> (i64, i64) {
-        let product = Demand {
-            columns,
-            rows: Some(rows),
-            by_row: 1,
-            by_vector: 1,
-            by_both: 0,
-            sums: 1,
-            shares: 1,
-            visits: 1,
-            blocked: false,
-            depth: 1024,
-            inner: 1024,
-        };
+        let product = Demand { columns, rows: Some(rows), ..product(1, 1, 1024) };
         let t = product.tile(&Machine::default());
         assert!(product.registers(t) <= 30, "{t:?}");
         (t.rows, t.vectors)
@@ -375,19 +362,7 @@ mod tests {
 
     #[test]
     fn one_row_hides_latency_behind_vectors() {
-        let one = Demand {
-            columns: Some(4096),
-            rows: None,
-            by_row: 0,
-            by_vector: 1,
-            by_both: 0,
-            sums: 1,
-            shares: 1,
-            visits: 1,
-            blocked: false,
-            depth: 1024,
-            inner: 1024,
-        };
+        let one = Demand { rows: None, by_row: 0, ..product(1, 4096, 1024) };
         assert!(one.tile(&Machine::default()).vectors >= 4);
     }
 }
