@@ -9,7 +9,7 @@ mod reload;
 mod temporaries;
 
 use crate::asm::{Level, Width};
-use crate::code::{Access, Class, Gen, Item, Loop, Op, Program, V};
+use crate::code::{Access, Advance, Class, Gen, Item, Loop, Op, Program, V};
 use reload::{Registers, reload};
 
 /// Where a virtual register lives.
@@ -52,8 +52,7 @@ pub enum Line {
 #[allow(missing_docs)]
 pub struct LoopLine {
     pub counter: V,
-    pub step: i64,
-    pub end: Gen,
+    pub advance: Advance,
     pub may_be_empty: bool,
     pub inductions: Vec<(V, Gen)>,
     pub comment: Option<String>,
@@ -142,9 +141,9 @@ fn flatten(items: Vec<Item>, lines: &mut Vec<Line>, loops: &mut Vec<LoopLine>) {
                 lines.push(Line::EndIf);
             }
             Item::Loop(l) => {
-                let Loop { counter, step, end, may_be_empty, inductions, body, comment } = *l;
+                let Loop { counter, advance, may_be_empty, inductions, body, comment } = *l;
                 let id = loops.len();
-                loops.push(LoopLine { counter, step, end, may_be_empty, inductions, comment, last: 0 });
+                loops.push(LoopLine { counter, advance, may_be_empty, inductions, comment, last: 0 });
                 lines.push(Line::Begin(id));
                 flatten(body, lines, loops);
                 loops[id].last = lines.len();
@@ -288,7 +287,7 @@ fn intervals_of(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry
             Line::Op(op) => op.visit(&mut |v, kind| access(*v, kind, n, &stack, rare)),
             Line::Begin(id) => {
                 access(loops[*id].counter, Access::Use, n, &stack, rare);
-                if let Gen::Reg(v) = loops[*id].end {
+                if let Advance::By { end: Gen::Reg(v), .. } = loops[*id].advance {
                     access(v, Access::Use, n, &stack, rare);
                 }
                 stack.push(*id);
@@ -302,7 +301,7 @@ fn intervals_of(lines: &mut [Line], loops: &[LoopLine], classes: &[Class], entry
                     }
                 }
                 access(l.counter, Access::Both, n, &stack, rare);
-                if let Gen::Reg(v) = l.end {
+                if let Advance::By { end: Gen::Reg(v), .. } = l.advance {
                     access(v, Access::Use, n, &stack, rare);
                 }
                 stack.pop();

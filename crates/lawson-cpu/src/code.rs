@@ -308,6 +308,16 @@ pub enum Op {
         dst: V,
         src: V,
     },
+    /// Its lanes as the low bits of a word, all others 0.
+    MaskBits {
+        dst: V,
+        src: V,
+    },
+    /// The number of the lowest bit that is set.
+    FirstBit {
+        dst: V,
+        src: V,
+    },
     /// All ones and zeros.
     MaskLanes {
         dst: V,
@@ -393,15 +403,27 @@ pub enum Op {
     },
 }
 
-/// A loop: `counter` starts at what it holds and moves by `step` until it reaches `end`.
+/// How a loop goes on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Advance {
+    /// The counter moves by so much until it reaches the end.
+    By {
+        /// How far it moves.
+        step: i64,
+        /// Where it stops.
+        end: Gen,
+    },
+    /// The counter loses its lowest bit until none is set.
+    Bits,
+}
+
+/// A loop, from what `counter` holds.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// A general register, set before the loop.
     pub counter: V,
-    /// How far it moves.
-    pub step: i64,
-    /// Where it stops.
-    pub end: Gen,
+    /// How it goes on.
+    pub advance: Advance,
     /// Whether the body may have to run no time at all.
     pub may_be_empty: bool,
     /// Registers that move with the counter, and by how much.

@@ -39,7 +39,7 @@ kernel @product {{
 /// Emits what is chosen for a product, which the emitter must take.
 fn chosen(isa: Isa, m: i64, n: i64, k: i64, constants: Vec<BufferId>) -> (Kernel, lawson_cpu::Emitted) {
     let mut kernel = product(m, n, k);
-    choose(&mut kernel, &isa.of(&Machine::default()), &Freedom { constants }).unwrap();
+    choose(&mut kernel, &isa.of(&Machine::default()), &Freedom { constants, ..Freedom::default() }).unwrap();
     let code = emit(&kernel, isa, Listing::Off).unwrap_or_else(|e| panic!("{m}x{n}x{k}: {e}\n{kernel}"));
     (kernel, code)
 }

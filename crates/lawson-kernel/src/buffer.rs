@@ -24,6 +24,8 @@ pub struct Buffer {
     pub layout: Layout,
     /// Whose it is.
     pub role: Role,
+    /// Whether all its elements are finite, as who gives it promises: times 0 they are 0.
+    pub finite: bool,
 }
 
 /// Whose a buffer is.
@@ -110,6 +112,11 @@ impl Layout {
         digits.push(Digit { dim: blocked, divide: width, modulo: None, stride: stride.clone() });
         digits.reverse();
         Layout { digits, size: stride * dims[blocked].ceil_div(&Dim::from(width)) }
+    }
+
+    /// How many elements lie side by side before those of another index follow, if they lie in panels.
+    pub fn panel(&self) -> Option<i64> {
+        self.digits.iter().find(|d| d.stride == Dim::ONE)?.modulo
     }
 
     /// Where the element of these indices lies, in elements from the start.

@@ -51,7 +51,8 @@ impl Kernel {
 
     fn row_major(&mut self, name: &str, dtype: DType, dims: &[Dim], role: Role) -> BufferId {
         let layout = Layout::row_major(dims);
-        self.add_buffer(Buffer { name: name.into(), dtype, dims: dims.to_vec(), layout, role })
+        let (name, dims) = (name.into(), dims.to_vec());
+        self.add_buffer(Buffer { name, dtype, dims, layout, role, finite: false })
     }
 
     /// Adds an axis.

@@ -260,8 +260,7 @@ impl Planner<'_, '_, '_> {
 
     fn launch(&mut self, lowered: Lowered, operators: usize, runner: Runner) -> Result<()> {
         let Lowered { kernel, inputs, outputs } = lowered;
-        let constants = self.constants_of(&kernel, &inputs);
-        let number = self.kernel(Wanted { kernel, constants, runner })?;
+        let number = self.kernel(self.wanted(kernel, &inputs, runner))?;
         let mut slots = Vec::new();
         for (i, v) in inputs.iter().enumerate() {
             let layout = self.common.plan.kernels[number].buffers[i].layout.clone();
@@ -449,7 +448,9 @@ impl Planner<'_, '_, '_> {
         let value = k.load(x, vec![i.into()]);
         k.body = vec![for_each(i, count, vec![store(y, vec![i.into()], value)])];
         let layout = k.buffers[0].layout.clone();
-        let number = self.kernel(Wanted { kernel: k, constants: Vec::new(), runner: Runner::Target })?;
+        let wanted =
+            Wanted { kernel: k, constants: Vec::new(), often_zero: Vec::new(), runner: Runner::Target };
+        let number = self.kernel(wanted)?;
         let from = self.read(v, layout, number, 0)?;
         self.push(Step::launch(number, [from, to]));
         Ok(to)

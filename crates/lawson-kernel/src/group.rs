@@ -90,6 +90,8 @@ pub enum Refused {
         /// How much a chain may have.
         most: i64,
     },
+    /// As part of a chain, a product could not leave out what is multiplied with 0, which many of its rows probably are.
+    Zeros,
     /// Together, each slice of a product would be a product of its own.
     Sliced,
     /// Elements of what one makes are compared with each other, as with the greatest: the same one must have the same bits, which are computed once and lie in memory.
@@ -188,6 +190,12 @@ impl fmt::Display for Refused {
             Refused::Rows => write!(f, "rows are reduced whole, and the tile of a product runs across rows"),
             Refused::View => write!(f, "the view is index arithmetic of the product that reads it"),
             Refused::NoGain => write!(f, "together they would not take less time"),
+            Refused::Zeros => {
+                write!(
+                    f,
+                    "the product leaves out what is multiplied with 0, as many elements of its rows probably are, and in a chain it could not"
+                )
+            }
             Refused::Again => write!(f, "sums would be computed again in loops that they do not depend on"),
             Refused::Chain { of, found, most } => {
                 write!(f, "a chain of both would have {found} {of}, and may have {most}")

@@ -34,6 +34,7 @@ pub mod predict;
 pub mod products;
 pub mod range;
 pub mod schedule;
+mod skip;
 mod text;
 pub mod tree;
 pub mod verify;

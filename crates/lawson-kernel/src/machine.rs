@@ -42,6 +42,10 @@ pub struct Machine {
     /// Loads that a core sustains while it does one vector multiply-add. Units of half a vector's width load one vector or two
     /// numbers for all lanes in that time; steps of tiles have some of both.
     pub loads_per_fma: f64,
+    /// The same of loads of whole vectors alone, one of which is an operand of every multiply-add.
+    pub vector_loads_per_fma: f64,
+    /// Multiply-adds that a core could do while it finds out that it went through a loop once too often, and begins the next.
+    pub fmas_per_miss: f64,
     /// What a row or a vector of a tile takes each step, in multiply-adds, although its load goes on beside them: a part of an instruction to
     /// decode, and units that are in each other's way.
     pub side: f64,
@@ -344,6 +348,8 @@ impl Default for Machine {
             l2: 1 << 20,
             l3: 16 << 20,
             loads_per_fma: 1.64,
+            vector_loads_per_fma: 1.0,
+            fmas_per_miss: 50.0,
             side: 0.04,
             l2_bytes_per_fma: 32.0,
             l3_bytes_per_fma: 14.0,

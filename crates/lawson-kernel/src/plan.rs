@@ -58,6 +58,8 @@ pub struct Plan {
     pub schedules: Vec<Schedule>,
     /// Why a kernel runs as plain loops instead of by the schedule that was chosen for it, by the same numbers.
     pub unscheduled: Vec<Option<Error>>,
+    /// The kernels in schedules that leave out products with 0, by the same numbers.
+    pub skipping: Vec<Option<Box<Skipping>>>,
     /// The arguments of kernels that may share their bytes: one that is read, and one that is written over it, by the same
     /// numbers.
     pub over: Vec<Vec<(usize, usize)>>,
@@ -80,6 +82,26 @@ pub struct Scheduled {
     pub over: Vec<(usize, usize)>,
     /// Why it runs as plain loops instead of by the schedule that was chosen for it.
     pub unscheduled: Option<Error>,
+    /// It in a schedule that leaves out products with 0.
+    pub skipping: Option<Box<Skipping>>,
+}
+
+/// A kernel in another schedule, which leaves out products with 0. It may run in place of the kernel where the argument `finite` is so: results
+/// are the same to the last bit.
+#[derive(Clone, Debug)]
+pub struct Skipping {
+    /// The kernel, scheduled.
+    pub kernel: Kernel,
+    /// The schedule that was applied to it.
+    pub schedule: Schedule,
+    /// The argument by whose zeros products are left out.
+    pub by: BufferId,
+    /// The constant argument that it is multiplied with.
+    pub finite: BufferId,
+    /// It takes less time where this part of the elements of `by` or less is not 0.
+    pub most: f64,
+    /// It takes less time where `by` has so many elements or more.
+    pub least: i64,
 }
 
 /// A buffer of a plan.
@@ -180,7 +202,7 @@ impl Plan {
     /// Adds a kernel to which this schedule has been applied; gives its number.
     pub fn add_kernel(&mut self, kernel: Kernel, schedule: Schedule) -> usize {
         let over = all_in_place(&kernel);
-        self.add_scheduled(Scheduled { kernel, schedule, over, unscheduled: None })
+        self.add_scheduled(Scheduled { kernel, schedule, over, unscheduled: None, skipping: None })
     }
 
     /// Adds a kernel of which all is known that a plan says.
@@ -189,6 +211,7 @@ impl Plan {
         self.kernels.push(made.kernel);
         self.schedules.push(made.schedule);
         self.unscheduled.push(made.unscheduled);
+        self.skipping.push(made.skipping);
         self.kernels.len() - 1
     }
 

@@ -149,6 +149,9 @@ pub enum Kind {
     Unroll,
     /// Four that add up products of bytes: one instruction where the target has it, and otherwise as unrolled.
     Dot,
+    /// One after another, but for those that add nothing to a sum of products, because a factor is 0 and the other one finite
+    /// (`skip.rs`): the target may leave them out.
+    Skip,
     /// All at once: every stage and loop inside is executed for all iterations together.
     Jam,
     /// All at once, in the lanes of vectors of this width.
@@ -192,6 +195,7 @@ impl Kind {
             Kind::Serial => "serial",
             Kind::Unroll => "unroll",
             Kind::Dot => "dot",
+            Kind::Skip => "skip",
             Kind::Jam => "jam",
             Kind::Vector(_) => "vector",
         }

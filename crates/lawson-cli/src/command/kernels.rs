@@ -11,7 +11,8 @@ use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, emit, plan_for};
 use lawson::graph::{Bindings, Dim, Graph};
 use lawson::kernel::partition::Refusal;
-use lawson::kernel::{Action, Again, Barrier, Bound, Plan, Step};
+use lawson::kernel::plan::Skipping;
+use lawson::kernel::{Action, Again, Barrier, Bound, Kernel, Plan, Step};
 use lawson::wgpu::Capabilities;
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
@@ -37,11 +38,17 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         Target::Wgpu => shaders(&plan),
         Target::Cpu | Target::Reference => BTreeSet::new(),
     };
+    let emitted = |kernel: &Kernel| emit(kernel, isa, Listing::On).map_err(|refused| refused.to_string());
     let code = |at: &At<'_>| match at.stage.is_none() && shaders.contains(&at.kernel) {
-        true => Err("it is a shader, which `lawson opcodes` shows".to_string()),
-        false => emit(&at.plan.kernels[at.kernel], isa, Listing::On).map_err(|refused| refused.to_string()),
+        true => {
+            Codes { all: Err("it is a shader, which `lawson opcodes` shows".to_string()), skipping: None }
+        }
+        false => Codes {
+            all: emitted(&at.plan.kernels[at.kernel]),
+            skipping: at.plan.skipping[at.kernel].as_ref().map(|s| emitted(&s.kernel)),
+        },
     };
-    let code: Vec<(At<'_>, Emission)> = kernels(&plan).into_iter().map(|at| (at, code(&at))).collect();
+    let code: Vec<(At<'_>, Codes)> = kernels(&plan).into_iter().map(|at| (at, code(&at))).collect();
     if reporter.json {
         let mut report = json!({});
         if args.plan {
@@ -74,6 +81,12 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
 
 /// The machine code of a kernel, or why it has none.
 type Emission = std::result::Result<Emitted, String>;
+
+/// The codes of a kernel: of all its products, and without those with 0.
+struct Codes {
+    all: Emission,
+    skipping: Option<Emission>,
+}
 
 /// A kernel of a plan or of one of its stages.
 #[derive(Clone, Copy)]
@@ -166,13 +179,13 @@ fn launches(plan: &Plan, kernel: usize) -> Vec<(usize, &Step)> {
     all.into_iter().enumerate().filter(|(_, s)| s.action.kernel() == Some(kernel)).collect()
 }
 
-fn kernel(at: &At<'_>, code: &Emission, args: &ShowArgs, out: &mut dyn Write) -> Outcome {
+fn kernel(at: &At<'_>, codes: &Codes, args: &ShowArgs, out: &mut dyn Write) -> Outcome {
     let At { plan, stage, kernel: n } = *at;
     let stage = stage.map_or(String::new(), |s| format!("stage {s}, "));
     for (number, step) in launches(plan, n) {
         writeln!(out, "// {stage}step {number}: kernel {n}, {}", plan.describe(step))?;
     }
-    match code {
+    match &codes.all {
         Ok(e) => {
             let [vectors, masks, general] = e.spilled;
             writeln!(
@@ -193,13 +206,29 @@ fn kernel(at: &At<'_>, code: &Emission, args: &ShowArgs, out: &mut dyn Write) ->
         for line in plan.schedules[n].to_string().lines() {
             writeln!(out, "//   {line}")?;
         }
+        if let Some(s) = &plan.skipping[n] {
+            writeln!(out, "// {}:", while_zero(s, "schedule"))?;
+            for line in s.schedule.to_string().lines() {
+                writeln!(out, "//   {line}")?;
+            }
+        }
         writeln!(out, "{}", plan.kernels[n])?;
     }
     if args.dump_asm {
-        let text = listing(code)?;
+        let text = listing(&codes.all)?;
         writeln!(out, "{text}")?;
+        if let (Some(s), Some(code)) = (&plan.skipping[n], &codes.skipping) {
+            writeln!(out, "// {}:", while_zero(s, "code"))?;
+            writeln!(out, "{}", listing(code)?)?;
+        }
     }
     Ok(())
+}
+
+/// When a kernel runs in the schedule that leaves products with 0 out.
+fn while_zero(s: &Skipping, what: &str) -> String {
+    let by = &s.kernel.buffer(s.by).name;
+    format!("{what} while {:.0} % of `{by}` or less are not 0", 100.0 * s.most)
 }
 
 /// The instructions of a kernel that was emitted with them.
@@ -266,14 +295,14 @@ fn steps_json(steps: &[Step]) -> Json {
     steps.iter().map(one).collect()
 }
 
-fn kernel_json(at: &At<'_>, code: &Emission, args: &ShowArgs) -> Json {
+fn kernel_json(at: &At<'_>, codes: &Codes, args: &ShowArgs) -> Json {
     let At { plan, stage, kernel: n } = *at;
     let steps: Vec<usize> = launches(plan, n).into_iter().map(|(number, _)| number).collect();
     let mut report = json!({ "name": plan.kernels[n].name, "steps": steps });
     if let Some(stage) = stage {
         report["stage"] = json!(stage);
     }
-    match code {
+    match &codes.all {
         Ok(e) => {
             let [vectors, masks, general] = e.spilled;
             report["code_bytes"] = json!(e.code.bytes().len());
@@ -281,12 +310,15 @@ fn kernel_json(at: &At<'_>, code: &Emission, args: &ShowArgs) -> Json {
             report["spilled"] = json!({ "vectors": vectors, "masks": masks, "general": general });
             if args.dump_asm {
                 report["listing"] = json!(e.code.disassembly());
+                let skipping = codes.skipping.iter().flatten().find_map(|e| e.code.disassembly());
+                report["listing_for_zeros"] = json!(skipping);
             }
         }
         Err(refused) => report["refused"] = json!(refused),
     }
     if args.kernels {
         report["schedule"] = json!(plan.schedules[n].to_string());
+        report["schedule_for_zeros"] = json!(plan.skipping[n].as_ref().map(|s| s.schedule.to_string()));
         report["plain_loops"] = json!(plan.unscheduled[n].as_ref().map(|why| why.message()));
         report["text"] = json!(plan.kernels[n].to_string());
     }

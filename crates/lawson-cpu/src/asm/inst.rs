@@ -284,6 +284,8 @@ pub enum Inst {
     Shift { op: Shift, size: Size, dst: Gpr, count: Count },
     Bmi { op: Bmi, size: Size, dst: Gpr, src: Rm, count: Gpr },
     BitCount { op: BitCount, size: Size, dst: Gpr, src: Rm },
+    /// Without the lowest bit that is set; sets the flags by the result.
+    Blsr { size: Size, dst: Gpr, src: Rm },
     Cmov { cond: Cond, size: Size, dst: Gpr, src: Rm },
     /// Writes the low byte only.
     Set { cond: Cond, dst: Gpr },

@@ -261,6 +261,7 @@ impl At {
                 };
                 write!(f, "{op} {}, {}", R(dst, size), RM(src, size))
             }
+            Inst::Blsr { size, dst, src } => write!(f, "blsr {}, {}", R(dst, size), RM(src, size)),
             Inst::Cmov { cond, size, dst, src } => {
                 write!(f, "cmov{} {}, {}", Lower(cond), R(dst, size), RM(src, size))
             }

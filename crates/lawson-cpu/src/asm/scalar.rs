@@ -171,11 +171,7 @@ pub(super) fn encode(inst: &Inst, out: &mut Bytes) -> Result<(), Problem> {
                 Bmi::Sarx => (Prefix::PF3, 0xF7),
                 Bmi::Bzhi => (Prefix::NP, 0xF5),
             };
-            let w = match size {
-                Size::D32 => W::W0,
-                Size::Q64 => W::W1,
-            };
-            let layout = Vex { prefix, map: Map::M38, w, long: 0, opcode };
+            let layout = Vex { prefix, map: Map::M38, w: wide(size), long: 0, opcode };
             vex(layout, dst.0, count.0, &operand(src), None, out)
         }
         Inst::BitCount { op, size, dst, src } => {
@@ -185,6 +181,10 @@ pub(super) fn encode(inst: &Inst, out: &mut Bytes) -> Result<(), Problem> {
                 BitCount::Lzcnt => 0xBD,
             };
             Legacy { prefix: 0xF3, ..two(size, opcode) }.put(dst.0, &operand(src), out)
+        }
+        Inst::Blsr { size, dst, src } => {
+            let layout = Vex { prefix: Prefix::NP, map: Map::M38, w: wide(size), long: 0, opcode: 0xF3 };
+            vex(layout, 1, dst.0, &operand(src), None, out)
         }
         Inst::Cmov { cond, size, dst, src } => two(size, 0x40 | cond as u8).put(dst.0, &operand(src), out),
         Inst::Set { cond, dst } => {
@@ -299,4 +299,12 @@ pub(super) fn nop(bytes: usize) -> Option<&'static [u8]> {
         &[0x66, 0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
     ];
     NOPS.get(bytes.checked_sub(1)?).copied()
+}
+
+/// The bit that makes an instruction with three operands one of 64 bits.
+fn wide(size: Size) -> W {
+    match size {
+        Size::D32 => W::W0,
+        Size::Q64 => W::W1,
+    }
 }

@@ -54,9 +54,9 @@ impl Rewriter {
             match item {
                 Item::Op(op) => self.op(op)?,
                 Item::Loop(l) => {
-                    let Loop { counter, step, end, may_be_empty, inductions, body, comment } = *l;
+                    let Loop { counter, advance, may_be_empty, inductions, body, comment } = *l;
                     let body = self.items(body)?;
-                    let l = Loop { counter, step, end, may_be_empty, inductions, body, comment };
+                    let l = Loop { counter, advance, may_be_empty, inductions, body, comment };
                     self.out.push(Item::Loop(Box::new(l)));
                 }
                 Item::If { mask, body } => {

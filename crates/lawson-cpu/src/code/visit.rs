@@ -68,6 +68,8 @@ impl Op {
             | Op::MaskMove { dst, src }
             | Op::MaskFrom { dst, src }
             | Op::MaskUpper { dst, src }
+            | Op::MaskBits { dst, src }
+            | Op::FirstBit { dst, src }
             | Op::MaskLanes { dst, src }
             | Op::LanesMask { dst, src }
             | Op::Spread { dst, src }

@@ -11,7 +11,7 @@ use crate::asm::{
     Alu, AsmError, Assembler, Code, Cond, Gpr, GprSrc, Inst, Label, Mem, MemSize, Plain, RegImm, Rm, Size,
     Width,
 };
-use crate::code::{Access, Class, Gen, Op, Shape, Two, V};
+use crate::code::{Access, Advance, Class, Gen, Op, Shape, Two, V};
 use std::ops::Range;
 
 /// Words at the top of the stack: saved registers and operands.
@@ -145,14 +145,24 @@ impl Encoder<'_> {
     }
 
     fn begin(&mut self, id: usize) {
-        let LoopLine { counter, end, may_be_empty, comment, .. } = &self.code.loops[id];
+        let LoopLine { counter, advance, may_be_empty, comment, .. } = &self.code.loops[id];
         if let Some(text) = comment {
             self.asm.comment(format_args!("{text}"));
         }
         let (head, after) = self.labels[id];
         if *may_be_empty {
-            self.compare(*counter, *end);
-            self.push(Inst::Jcc { cond: Cond::Ge, to: after });
+            let cond = match advance {
+                Advance::By { end, .. } => {
+                    self.compare(*counter, *end);
+                    Cond::Ge
+                }
+                Advance::Bits => {
+                    let r = self.general(*counter, 0);
+                    self.push(Inst::Test { size: Size::Q64, a: r, b: RegImm::Gpr(r) });
+                    Cond::E
+                }
+            };
+            self.push(Inst::Jcc { cond, to: after });
         }
         self.asm.align(32);
         self.asm.bind(head);
@@ -160,14 +170,25 @@ impl Encoder<'_> {
 
     fn end(&mut self, id: usize) {
         let code = self.code;
-        let LoopLine { counter, step, end, inductions, .. } = &code.loops[id];
+        let LoopLine { counter, advance, inductions, .. } = &code.loops[id];
         for (v, by) in inductions {
             self.two(Two::Add, *v, *by);
         }
-        self.two(Two::Add, *counter, Gen::Imm(*step));
-        self.compare(*counter, *end);
+        let cond = match advance {
+            Advance::By { step, end } => {
+                self.two(Two::Add, *counter, Gen::Imm(*step));
+                self.compare(*counter, *end);
+                Cond::L
+            }
+            Advance::Bits => {
+                let r = self.general(*counter, 0);
+                self.push(Inst::Blsr { size: Size::Q64, dst: r, src: Rm::Gpr(r) });
+                self.general_written(*counter, r);
+                Cond::Ne
+            }
+        };
         let (head, after) = self.labels[id];
-        self.push(Inst::Jcc { cond: Cond::L, to: head });
+        self.push(Inst::Jcc { cond, to: head });
         self.asm.bind(after);
     }
 

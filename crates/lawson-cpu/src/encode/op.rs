@@ -3,7 +3,7 @@
 use super::{Encoder, SAVE, stack};
 use crate::alloc::Loc;
 use crate::asm::{
-    Alu, BlendVar, BroadcastGpr, Extend, Gpr, Inst, Level, Mask, MaskMovStore, MaskShift, MaskSize,
+    Alu, BitCount, BlendVar, BroadcastGpr, Extend, Gpr, Inst, Level, Mask, MaskMovStore, MaskShift, MaskSize,
     MaskToVec, Masking, Mem, MemSize, Rm, Scale, Shift, Size, Vec2, Vec3, VecDst, VecFromGpr, VecSrc,
     VecStore, VecStoreImm, VecTest, Vreg, Width,
 };
@@ -289,6 +289,19 @@ impl Encoder<'_> {
                 self.push(Inst::StoreImm { size: MemSize::Q64, dst: stack(SAVE[2]), imm: i32::from(bits) });
                 self.push(Inst::MaskLoad { size: MaskSize::W16, dst: d, src: stack(SAVE[2]) });
                 self.mask_written(dst, d);
+            }
+            Op::MaskBits { dst, src } => {
+                let s = self.mask(src, 0);
+                let d = self.general_to(dst);
+                self.push(Inst::GprFromMask { size: MaskSize::W16, dst: d, src: s });
+                self.general_written(dst, d);
+            }
+            Op::FirstBit { dst, src } => {
+                let s = self.general(src, 0);
+                let d = self.general_to(dst);
+                let op = BitCount::Tzcnt;
+                self.push(Inst::BitCount { op, size: Size::Q64, dst: d, src: Rm::Gpr(s) });
+                self.general_written(dst, d);
             }
             Op::MaskLanes { dst, src } => {
                 let s = self.mask(src, 0);

@@ -6,6 +6,7 @@ use crate::kernel::{Emitted, Listing, emit};
 use crate::{Isa, Unsupported};
 use lawson_graph::{Code, Error, Result};
 use lawson_kernel::parallel::for_all;
+use lawson_kernel::plan::Skipping;
 use lawson_kernel::{For, Kernel, Node, Store, StoreHint};
 
 /// The codes of one kernel.
@@ -25,6 +26,18 @@ fn codes(kernel: &Kernel, isa: Isa) -> Result<Codes> {
         None => Ok(Codes { plain: code(kernel, isa)?, streaming: None }),
         Some(plain) => Ok(Codes { plain: code(&plain, isa)?, streaming: Some(code(kernel, isa)?) }),
     }
+}
+
+/// The codes that leave products with 0 out, of the kernels that have such a schedule.
+pub(super) fn emit_skipping(
+    kernels: &[Option<Box<Skipping>>],
+    isa: Isa,
+    threads: usize,
+) -> Vec<Option<Emitted>> {
+    for_all(kernels, threads, |s| match s {
+        Some(s) if isa == Isa::Avx512 => code(&s.kernel, isa).ok(),
+        _ => None,
+    })
 }
 
 /// The code of a kernel as it is.

@@ -408,10 +408,12 @@ impl Me<'_, '_> {
         if call.barrier {
             self.given.member.barrier();
         }
-        let share = self.given.member.share(call.iterations.max(0) as usize);
+        // SAFETY: the table is this member's copy of the instance's, and what the call reads was written before the barrier.
+        let way = unsafe { call.way(self.table) };
+        let share = self.given.member.share(way.iterations.max(0) as usize);
         if !share.is_empty() {
             // SAFETY: the table is this member's copy of the instance's, and the scratch is its own.
-            unsafe { call.run(self.table, share.start as i64, share.end as i64, self.given.scratch) };
+            unsafe { way.run(self.table, share.start as i64, share.end as i64, self.given.scratch) };
         }
     }
 

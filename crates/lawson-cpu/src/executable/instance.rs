@@ -5,6 +5,7 @@
 
 use super::general::{Branching, General, Item, Looping, Moving};
 use super::host::HostItem;
+use super::skipping::Skipped;
 use super::stage::StageItem;
 use super::{Executable, MAX_MEMBERS, Part, Variants};
 use crate::code::Word;
@@ -13,7 +14,8 @@ use crate::lower::Limit;
 use crate::memory::Memory;
 use crate::team::Team;
 use lawson_graph::{Bindings, Code, Error, Result};
-use lawson_kernel::{Action, Again, Barrier, Bound, Kernel, Order, Place, Plan, Slot, Step};
+use lawson_kernel::plan::Skipping;
+use lawson_kernel::{Action, Again, Barrier, Bound, BufferId, Kernel, Order, Place, Plan, Slot, Step};
 use std::sync::Arc;
 
 /// What one session runs with.
@@ -48,6 +50,7 @@ pub(super) struct Port {
 pub(super) struct Call {
     pub(super) function: Function,
     pub(super) streaming: Option<Function>,
+    pub(super) skipping: Option<Skipped>,
     /// Where its argument table begins, and where that of the streaming code does.
     pub(super) table: usize,
     pub(super) streaming_table: usize,
@@ -303,10 +306,15 @@ impl Filling<'_> {
             Some(part) if !moves => (Some(self.function(part)?), self.table(step, kernel, part)?),
             _ => (None, plain),
         };
+        let skipping = match (&variants.skipping, &self.plan.skipping[number]) {
+            (Some(part), Some(of)) => self.skipped(step, number, of, part)?,
+            _ => None,
+        };
         let Variants { plain: Part { emitted, .. }, .. } = variants;
         let call = Call {
             function: self.function(&variants.plain)?,
             streaming,
+            skipping,
             table: plain,
             streaming_table,
             iterations: self.bindings.eval(&emitted.parallel)?,
@@ -317,6 +325,35 @@ impl Filling<'_> {
         };
         self.instance.calls.push(call);
         Ok(())
+    }
+
+    /// The code that leaves products with 0 out, if it is right for this step.
+    fn skipped(&mut self, step: &Step, number: usize, of: &Skipping, part: &Part) -> Result<Option<Skipped>> {
+        let argument = |b: BufferId| of.kernel.arguments().position(|a| a == b);
+        let (Some(by), Some(finite)) = (argument(of.by), argument(of.finite)) else { return Ok(None) };
+        // What is looked at must not change before all members have seen it.
+        let changes = self.plan.over[number].iter().any(|(read, _)| *read == by);
+        if changes
+            || !self.executable.finite.contains(&step.buffers[finite].slot)
+            || check_limits(&of.kernel, &part.emitted.limits, self.bindings).is_err()
+        {
+            return Ok(None);
+        }
+        let elements = self.bindings.eval(&of.kernel.buffer(of.by).layout.size)?;
+        if elements < of.least {
+            return Ok(None);
+        }
+        let table = self.table(step, &of.kernel, part)?;
+        let is_by = |w: &Word| *w == Word::Buffer(of.by);
+        let Some(at) = part.emitted.words.iter().position(is_by) else { return Ok(None) };
+        Ok(Some(Skipped {
+            function: self.function(part)?,
+            table,
+            iterations: self.bindings.eval(&part.emitted.parallel)?,
+            word: table + at,
+            elements: usize::try_from(elements).unwrap_or(0),
+            most: of.most,
+        }))
     }
 
     fn function(&self, part: &Part) -> Result<Function> {

@@ -4,7 +4,7 @@
 //! members' scratch and the argument tables for the sizes of its last run. A run writes the caller's addresses into
 //! the tables, and then every member of the team goes through the same calls, each with its share of the iterations.
 //!
-//! `emitted.rs` makes the code, `beside.rs` has kernels for plans of other targets. A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `run.rs` goes through plans that
+//! `emitted.rs` makes the code, `beside.rs` has kernels for plans of other targets. A kernel that has no code is left to the evaluator, and the plan says so. `instance.rs` fills the tables, `skipping.rs` chooses between two codes of a kernel, `run.rs` goes through plans that
 //! are launches alone, `general.rs` through all others, `stage.rs` through plans of stages, which are executables of their own, and `host.rs` does what is
 //! left to the host; `profile.rs` runs with a clock.
 
@@ -15,6 +15,7 @@ mod host;
 mod instance;
 mod profile;
 mod run;
+mod skipping;
 mod stage;
 
 pub use beside::Beside;
@@ -25,9 +26,10 @@ use crate::constants::Constants;
 use crate::exec::{CodeBuilder, Entry, ExecutableMemory};
 use crate::kernel::Emitted;
 use crate::team::Team;
-use emitted::{Codes, code, emit_all};
+use emitted::{Codes, code, emit_all, emit_skipping};
 use lawson_graph::{Code, Error, Result};
-use lawson_kernel::Plan;
+use lawson_kernel::{Plan, Slot};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A plan as machine code, with its constants laid out.
@@ -39,6 +41,8 @@ pub struct Executable {
     code: ExecutableMemory,
     kernels: Vec<Option<Variants>>,
     constants: Constants,
+    /// Those that were looked at for kernels that leave products with 0 out, and are finite.
+    finite: HashSet<Slot>,
     /// What a member needs for the plan and for those of its stages.
     scratch_bytes: usize,
     /// How many inputs and outputs the graph has.
@@ -64,6 +68,8 @@ struct Variants {
     plain: Part,
     /// For outputs at multiples of a line: stores that go past the caches.
     streaming: Option<Part>,
+    /// Without products with 0.
+    skipping: Option<Part>,
 }
 
 #[derive(Debug)]
@@ -116,10 +122,13 @@ impl Unpacked {
             scratch_bytes = scratch_bytes.max(emitted.scratch_bytes);
             Part { entry: builder.add(&emitted.code), emitted }
         };
-        for (n, codes) in emit_all(&plan.kernels, isa, threads).into_iter().enumerate() {
+        let skipping = emit_skipping(&plan.skipping, isa, threads);
+        let codes = emit_all(&plan.kernels, isa, threads);
+        for (n, (codes, skipping)) in codes.into_iter().zip(skipping).enumerate() {
             match codes {
                 Ok(Codes { plain, streaming }) => {
-                    kernels.push(Some(Variants { plain: part(plain), streaming: streaming.map(&mut part) }));
+                    let (plain, streaming) = (part(plain), streaming.map(&mut part));
+                    kernels.push(Some(Variants { plain, streaming, skipping: skipping.map(&mut part) }));
                 }
                 Err(why) => {
                     plan.evaluate(n, &why);
@@ -145,6 +154,7 @@ impl Unpacked {
             stages.into_iter().map(|s| s.pack(team).map(Arc::new)).collect::<Result<_>>()?;
         plan.stages_mut().into_iter().zip(&stages).for_each(|(s, made)| s.plan = made.plan.clone());
         let looked_up = plan.looked_up();
+        let finite = skipping::finite(&plan, team.members());
         let constants = Constants::new(plan.take_constants()?, &looked_up, team)?;
         Ok(Executable {
             plan: Arc::new(plan),
@@ -152,6 +162,7 @@ impl Unpacked {
             code,
             kernels,
             constants,
+            finite,
             scratch_bytes,
             inputs,
             outputs,

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::general::Again;
-use super::instance::{Call, External, Instance, Port};
+use super::instance::{External, Instance, Port};
 use super::{Executable, MAX_MEMBERS};
 use crate::team::Member;
 use lawson_graph::{Code, Error, Result, Value, interp};
@@ -133,8 +133,11 @@ impl Instance {
         if self.team.members() == 1 {
             let scratch = self.scratch[0].as_mut_ptr();
             for call in calls {
-                // SAFETY: as `Call::run` asks; see there.
-                unsafe { call.run(tables, 0, call.iterations, scratch) };
+                // SAFETY: as `Call::way` and `Way::run` ask; see there.
+                unsafe {
+                    let way = call.way(tables);
+                    way.run(tables, 0, way.iterations, scratch);
+                }
             }
             return;
         }
@@ -149,32 +152,15 @@ impl Instance {
                 if call.barrier {
                     member.barrier();
                 }
-                let share = member.share(call.iterations.max(0) as usize);
+                // SAFETY: as `Call::way` asks: all that it reads was written before the barrier.
+                let way = unsafe { call.way(tables) };
+                let share = member.share(way.iterations.max(0) as usize);
                 if !share.is_empty() {
-                    // SAFETY: as `Call::run` asks; see there.
-                    unsafe { call.run(tables, share.start as i64, share.end as i64, mine) };
+                    // SAFETY: as `Way::run` asks; see there.
+                    unsafe { way.run(tables, share.start as i64, share.end as i64, mine) };
                 }
             }
         });
-    }
-}
-
-impl Call {
-    /// Runs some of the iterations.
-    ///
-    /// # Safety
-    /// The tables are those of the instance that the call belongs to, with the addresses of this run, and the scratch is
-    /// the member's own. Then the code, which the instance's executable keeps, was emitted for this table; the verifier has shown
-    /// that it stays inside its buffers; these are as large as the plan says: the arena by construction, the caller's by
-    /// `Port::check`. Outputs are exclusive borrows, or in a stage what `stage.rs` made for it, so nothing else is written.
-    #[inline]
-    pub(super) unsafe fn run(&self, tables: &[u64], begin: i64, end: i64, scratch: *mut u8) {
-        let (function, table) = match self.streaming {
-            Some(f) if self.aligned => (f, self.streaming_table),
-            _ => (self.function, self.table),
-        };
-        // SAFETY: the caller's promise.
-        unsafe { function(tables[table..].as_ptr(), begin, end, scratch) };
     }
 }
 

@@ -56,7 +56,7 @@ fn reducing(
                 match kind {
                     Kind::Vector(_) => *lanes = true,
                     Kind::Jam => jams.push((*axis, begin.clone(), end.clone(), *step)),
-                    Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot => {}
+                    Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip => {}
                 }
             }
             Node::Store(_) | Node::Prefetch { .. } => {}

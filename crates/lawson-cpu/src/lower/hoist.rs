@@ -30,12 +30,29 @@ pub(super) struct Depends {
     pub(super) data: Vec<ExprId>,
     /// How many expressions and stages read it.
     pub(super) readers: u32,
+    /// For a load: how many of them there are at most in one loop that it has to be made in.
+    pub(super) together: u32,
     /// How many operations it takes, what it shares counted every time.
     pub(super) work: u32,
     /// For a load: on what conditions, over the axes that loops run over.
     pub(super) conditions: Vec<Condition>,
     /// For a load: where, in elements.
     pub(super) offset: Option<Index>,
+}
+
+/// A load, the loop that it has to be made in, and an expression or a stage that reads it there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Reading {
+    load: ExprId,
+    in_loop: u32,
+    reader: ExprId,
+}
+
+/// The readings found so far, and the loops around.
+struct Readings {
+    loops: Vec<(Option<AxisId>, u32)>,
+    number: u32,
+    found: Vec<Reading>,
 }
 
 pub(super) fn stored(nodes: &[Node], into: &mut IdSet<BufferId>) {
@@ -121,6 +138,54 @@ impl<'k> Lowering<'k> {
             _ => {}
         });
         self.depends = all;
+        let mut readings = Readings { loops: vec![(None, 0)], number: 0, found: Vec::new() };
+        self.find_readings(&self.k.body, &mut readings);
+        readings.found.sort_unstable();
+        readings.found.dedup();
+        for made in readings.found.chunk_by(|a, b| (a.load, a.in_loop) == (b.load, b.in_loop)) {
+            let d = &mut self.depends[made[0].load.0 as usize];
+            d.together = d.together.max(made.len() as u32);
+        }
+    }
+
+    /// Who reads loads, and in which loop these have to be made: the innermost over an axis of theirs.
+    fn find_readings(&self, nodes: &[Node], readings: &mut Readings) {
+        for node in nodes {
+            match node {
+                Node::For(f) => {
+                    readings.number += 1;
+                    readings.loops.push((Some(f.axis), readings.number));
+                    self.find_readings(&f.body, readings);
+                    readings.loops.pop();
+                }
+                Node::Accumulate { body, .. } => self.find_readings(body, readings),
+                Node::Step { values, .. } => self.find_readers(values, readings),
+                Node::Store(s) => self.find_readers(&[s.value], readings),
+                Node::Prefetch { .. } => {}
+            }
+        }
+    }
+
+    /// The readers of loads among what a stage computes, and the stage itself.
+    fn find_readers(&self, roots: &[ExprId], readings: &mut Readings) {
+        let stage = ExprId(u32::MAX - readings.found.len() as u32);
+        roots.iter().for_each(|root| self.add_reading(*root, stage, readings));
+        self.k.visit_below(roots, &mut |reader, e| {
+            if self.depends[reader.0 as usize].loads.is_empty() {
+                return;
+            }
+            e.visit_operands(&mut |o| self.add_reading(o, reader, readings));
+        });
+    }
+
+    fn add_reading(&self, load: ExprId, reader: ExprId, readings: &mut Readings) {
+        if matches!(self.k.expr(load), Expr::Load(_)) {
+            let axes = &self.depends[load.0 as usize].axes;
+            let over =
+                |(axis, _): &&(Option<AxisId>, u32)| axis.is_none_or(|a| axes.binary_search(&a).is_ok());
+            let in_loop = readings.loops.iter().rev().find(over).map_or(0, |(_, number)| *number);
+            readings.found.push(Reading { load, in_loop, reader });
+        }
     }
 
     /// Which expressions the tree needs.

@@ -156,6 +156,15 @@ impl<'k> Lowering<'k> {
                 self.frames[depth].inductions.push((dst, step));
             }
             _ => {
+                // One axis a word apart is part of the address.
+                if let [(a, c)] = inner.as_slice()
+                    && let (Gen::Reg(v), Some(scale @ (1 | 2 | 4 | 8))) = (self.atom(a, depth)?, c.as_const())
+                {
+                    let index = Some((v, scale as u8));
+                    self.emit(depth, Op::Lea { dst, base, index, disp: 0 });
+                    self.frames[depth].pointers.insert(key, dst);
+                    return Ok(dst);
+                }
                 self.emit(depth, Op::Mov { dst, src: base });
                 for (a, c) in &inner {
                     let value = self.atom(a, depth)?;
@@ -270,7 +279,7 @@ impl<'k> Lowering<'k> {
         let Expr::Load(load) = self.k.expr(e) else { return Ok(None) };
         let d = &self.depends[e.0 as usize];
         let dtype = self.k.buffer(load.buffer).dtype;
-        if d.readers != 1 || load.guard.is_some() || !self.is_plain(dtype) {
+        if d.together != 1 || load.guard.is_some() || !self.is_plain(dtype) {
             return Ok(None);
         }
         // One that several points share is better loaded once.

@@ -11,7 +11,7 @@
 //!
 //! `value.rs` writes expressions (`arithmetic.rs` and `cast.rs` operations, with the instructions of `forms.rs`; `math.rs`, `single.rs`,
 //! `double.rs`, `integer.rs` and `remainder.rs` those that are no instruction; `wide.rs` integers of 64 bits in lanes of 32), `memory.rs` addresses, loads, stores and masks (`small.rs` of elements narrower than a lane), `lanes.rs` indices that differ from lane to lane, `scalar.rs` index
-//! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators (`dot.rs` sums of products of bytes); `hoist.rs` says where a value is computed and what it is known by,
+//! arithmetic in general registers, `data.rs` indices that lie in memory, `acc.rs` accumulators (`dot.rs` sums of products of bytes, `skip.rs` those without products that are 0); `hoist.rs` says where a value is computed and what it is known by,
 //! `interleave.rs` puts points side by side, `limits.rs` says what must fit in a lane, `nan.rs` where extrema are right as the
 //! machine gives them.
 
@@ -36,12 +36,13 @@ mod registers;
 mod remainder;
 mod scalar;
 mod single;
+mod skip;
 mod small;
 mod value;
 mod wide;
 
 use crate::asm::{self, Width};
-use crate::code::{Class, Gen, Item, Loop, Op, Program, V, Word};
+use crate::code::{Advance, Class, Gen, Item, Loop, Op, Program, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
 use hash::{IdMap, IdSet, Key, KeyMap};
@@ -312,8 +313,7 @@ impl<'k> Lowering<'k> {
         });
         self.frames[0].items.push(Item::Loop(Box::new(Loop {
             counter,
-            step: 1,
-            end: Gen::Reg(self.entry[2]),
+            advance: Advance::By { step: 1, end: Gen::Reg(self.entry[2]) },
             may_be_empty: true,
             inductions: frame.inductions,
             body: frame.items,
@@ -389,7 +389,8 @@ impl<'k> Lowering<'k> {
                 self.scope.leave(left);
                 Ok(())
             }
-            (Kind::Serial, Some(1)) => {
+            (Kind::Skip, _) if self.skip_loop(f)? => Ok(()),
+            (Kind::Serial | Kind::Skip, Some(1)) => {
                 let value = begin.as_const().unwrap_or(0);
                 let left = self.scope.enter_between(f, begin, end);
                 self.scope.fix(f.axis, value);
@@ -399,7 +400,7 @@ impl<'k> Lowering<'k> {
                 self.scope.leave(left);
                 done
             }
-            (Kind::Serial, trips) => {
+            (Kind::Serial | Kind::Skip, trips) => {
                 let parent = self.here();
                 let first = self.scalar(&begin)?;
                 let last = self.scalar(&end)?;
@@ -433,8 +434,7 @@ impl<'k> Lowering<'k> {
                 done?;
                 self.frames[parent].items.push(Item::Loop(Box::new(Loop {
                     counter,
-                    step: f.step,
-                    end: last,
+                    advance: Advance::By { step: f.step, end: last },
                     may_be_empty,
                     inductions: frame.inductions,
                     body: frame.items,

@@ -278,6 +278,7 @@ pub fn general(r: &mut Random) -> Vec<Inst> {
     for op in [Bmi::Shlx, Bmi::Shrx, Bmi::Sarx, Bmi::Bzhi] {
         all.push(Inst::Bmi { op, size: r.size(), dst: r.gpr(), src: r.rm(), count: r.gpr() });
     }
+    all.push(Inst::Blsr { size: r.size(), dst: r.gpr(), src: r.rm() });
     for op in [BitCount::Popcnt, BitCount::Tzcnt, BitCount::Lzcnt] {
         all.push(Inst::BitCount { op, size: r.size(), dst: r.gpr(), src: r.rm() });
     }

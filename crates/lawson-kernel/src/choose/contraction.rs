@@ -7,8 +7,8 @@
 use super::dot::{Dot, FOUR};
 use super::guards::{Ends, Guarded};
 use super::stride::{Access, Stride, loads, stride};
-use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, last_vectors};
-use super::{Chooser, Nest, Position, extent};
+use super::tile::{Demand, ENOUGH_SHARES, SOME_ROWS, Tile, WIDEST, last_vectors};
+use super::{Chooser, Nest, Position, extent, skip};
 use crate::buffer::{BufferId, Layout, Level, Role};
 use crate::expr::{Expr, ExprId};
 use crate::index::{Atom, Index};
@@ -217,7 +217,11 @@ impl<'k> Chooser<'k> {
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
         let sums = self.kernel.acc(acc).state.len() as i64;
         let demand = Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c));
-        let tile = demand.tile(self.machine);
+        let widths = match position {
+            Position::Root => skip::panels(self.kernel, self.machine, self.freedom, WIDEST),
+            Position::Inside => (1..=WIDEST).collect(),
+        };
+        let tile = demand.tile(self.machine, &widths);
         self.lay_out(&c, tile);
         self.order_sums(&c);
         self.tiles(&c, tile, demand.holds_rows(tile));

@@ -7,7 +7,7 @@
 //! elementwise (`elementwise.rs`); one around an accumulator is a contraction if a loop over its outputs can be the vector
 //! (`contraction.rs`, its tile by `tile.rs`, its rows by `rows.rs`, guards of what it reads by `guards.rs`, products of bytes by `dot.rs`), and a reduction if only a loop over what is summed can
 //! (`reduction.rs`). Everything else is loops around nests: the outermost are shared among the team, and while one row is computed with, the
-//! next is fetched (`next.rs`). A device with a grid of threads wants something else (`grid.rs`).
+//! next is fetched (`next.rs`). Sums of products with what is often 0 have a second schedule (`skip.rs`). A device with a grid of threads wants something else (`grid.rs`).
 
 mod contraction;
 mod dot;
@@ -17,8 +17,12 @@ mod guards;
 mod next;
 mod reduction;
 mod rows;
+mod skip;
 mod stride;
 mod tile;
+
+pub use skip::choose_skipping;
+pub(crate) use skip::gains_by_zeros;
 
 use crate::buffer::{BufferId, Layout, Role};
 use crate::index::Index;
@@ -43,6 +47,8 @@ pub struct Choice {
 pub struct Freedom {
     /// Buffers whose contents are known when compiling, and so can be laid out as the kernel wants.
     pub constants: Vec<BufferId>,
+    /// Buffers many of whose elements are probably 0.
+    pub often_zero: Vec<BufferId>,
 }
 
 pub(crate) struct Chooser<'k> {

@@ -140,8 +140,8 @@ impl Demand {
         out
     }
 
-    /// The tile for which the nest takes least.
-    pub(super) fn tile(&self, m: &Machine) -> Tile {
+    /// The tile for which the nest takes least, of those that have one of these numbers of vectors.
+    pub(super) fn tile(&self, m: &Machine, widths: &[i64]) -> Tile {
         let columns = self.columns.unwrap_or(SOME_VECTORS * m.lanes);
         let vectors = (columns + m.lanes - 1) / m.lanes;
         // Rows that are not counted yet end in a ladder, whose rungs must divide each other.
@@ -149,7 +149,7 @@ impl Demand {
         let rows = self.rows.map(|r| r.unwrap_or(SOME_ROWS));
         let better = if self.by_both > 0 { MUCH_BETTER } else { BETTER };
         let mut best = (f64::INFINITY, Tile { rows: 1, vectors: 1 });
-        for width in 1..=vectors.min(WIDEST) {
+        for &width in widths.iter().filter(|w| **w <= vectors.min(WIDEST)) {
             for height in 1..=rows.unwrap_or(1).min(HIGHEST) {
                 let even = rows.is_some_and(|r| r % height == 0);
                 let shares = self.shares.saturating_mul((vectors + width - 1) / width);
@@ -246,9 +246,11 @@ impl Demand {
 mod tests {
     use super::*;
 
+    const WIDTHS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+
     fn tile(rows: Option<i64>, columns: Option<i64>) -> (i64, i64) {
         let product = Demand { columns, rows: Some(rows), ..product(1, 1, 1024) };
-        let t = product.tile(&Machine::default());
+        let t = product.tile(&Machine::default(), &WIDTHS);
         assert!(product.registers(t) <= 30, "{t:?}");
         (t.rows, t.vectors)
     }
@@ -283,7 +285,7 @@ mod tests {
         let product = |rows| product(rows, 256, 256);
         let m = Machine { side: 0.5, ..Machine::default() };
         let tile = |rows| {
-            let t = product(rows).tile(&m);
+            let t = product(rows).tile(&m, &WIDTHS);
             (t.rows, t.vectors)
         };
         assert_eq!(tile(256), (6, 4));
@@ -322,7 +324,10 @@ mod tests {
     #[test]
     fn a_long_sum_has_a_tile_that_reads_little_of_its_panel() {
         let product = |depth| Demand { shares: 14, ..product(14, 256, depth) };
-        let (short, long) = (product(64).tile(&Machine::default()), product(2304).tile(&Machine::default()));
+        let (short, long) = (
+            product(64).tile(&Machine::default(), &WIDTHS),
+            product(2304).tile(&Machine::default(), &WIDTHS),
+        );
         assert!(short.vectors > long.vectors && short.rows < long.rows, "{short:?} {long:?}");
     }
 
@@ -331,7 +336,7 @@ mod tests {
         let m = Machine::default().with_avx2();
         let tile = |rows, columns, depth, inner, shares| {
             let t = Demand { inner, shares, ..product(rows, columns, depth) };
-            let found = t.tile(&m);
+            let found = t.tile(&m, &WIDTHS);
             assert!(t.registers(found) <= m.registers, "{found:?}");
             (found.rows, found.vectors)
         };
@@ -349,7 +354,7 @@ mod tests {
     fn sums_abreast_share_the_registers_of_one_tile() {
         let tile = |m: &Machine, sums| {
             let product = Demand { by_vector: sums, sums, ..product(128, 768, 768) };
-            let t = product.tile(m);
+            let t = product.tile(m, &WIDTHS);
             assert!(product.registers(t) <= m.registers - m.spare_registers, "{t:?}");
             (t.rows, t.vectors)
         };
@@ -363,6 +368,6 @@ mod tests {
     #[test]
     fn one_row_hides_latency_behind_vectors() {
         let one = Demand { rows: None, by_row: 0, ..product(1, 4096, 1024) };
-        assert!(one.tile(&Machine::default()).vectors >= 4);
+        assert!(one.tile(&Machine::default(), &WIDTHS).vectors >= 4);
     }
 }

@@ -6,12 +6,13 @@
 use super::{Known, Planner, Runner};
 use crate::borrow::all_in_place;
 use crate::buffer::BufferId;
-use crate::choose::{Freedom, choose};
+use crate::choose::{Freedom, choose, choose_skipping};
 use crate::machine::Machine;
 use crate::parallel::for_all;
 use crate::partition::Part;
 use crate::plan::Scheduled;
 use crate::schedule::Schedule;
+use crate::skip::is_often_zero;
 use crate::tree::Kernel;
 use crate::verify::verify;
 use lawson_graph::{Result, ValueId};
@@ -21,17 +22,18 @@ pub(super) struct Wanted {
     pub(super) kernel: Kernel,
     /// Which of its buffers are constants.
     pub(super) constants: Vec<BufferId>,
+    /// Which of them are often 0.
+    pub(super) often_zero: Vec<BufferId>,
     pub(super) runner: Runner,
 }
 
 impl Wanted {
     /// Whether it is the same but for names.
-    fn is(&self, kernel: &Kernel, constants: &[BufferId], runner: Runner) -> bool {
-        self.constants == constants && self.runner == runner && same(&self.kernel, kernel)
-    }
-
     fn is_like(&self, other: &Wanted) -> bool {
-        self.is(&other.kernel, &other.constants, other.runner)
+        self.constants == other.constants
+            && self.often_zero == other.often_zero
+            && self.runner == other.runner
+            && same(&self.kernel, &other.kernel)
     }
 }
 
@@ -58,10 +60,13 @@ fn schedule(kernel: &Kernel, machine: &Machine, freedom: &Freedom) -> Result<Sch
     let chosen = choose(&mut scheduled, machine, freedom);
     let made = |kernel: Kernel, schedule, unscheduled| {
         let over = all_in_place(&kernel);
-        Scheduled { kernel, schedule, over, unscheduled }
+        Scheduled { kernel, schedule, over, unscheduled, skipping: None }
     };
     match chosen.and_then(|choice| verify(&scheduled).map(|()| choice)) {
-        Ok(choice) => Ok(made(scheduled, choice.schedule, None)),
+        Ok(choice) => {
+            let skipping = choose_skipping(kernel, machine, &choice.layouts, freedom);
+            Ok(Scheduled { skipping: skipping.map(Box::new), ..made(scheduled, choice.schedule, None) })
+        }
         Err(why) => match verify(kernel) {
             Ok(()) => Ok(made(kernel.clone(), Schedule::default(), Some(why))),
             // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
@@ -83,11 +88,10 @@ impl Planner<'_, '_, '_> {
         let mut wanted: Vec<Wanted> = Vec::new();
         for part in parts {
             let Ok(lowered) = &part.lowered else { continue };
-            let constants = self.constants_of(&lowered.kernel, &lowered.inputs);
-            let runner = self.runner(&part.group);
+            let one = self.wanted(lowered.kernel.clone(), &lowered.inputs, self.runner(&part.group));
             let mut known = self.common.known.iter().map(|k| &k.wanted).chain(&wanted);
-            if !known.any(|k| k.is(&lowered.kernel, &constants, runner)) {
-                wanted.push(Wanted { kernel: lowered.kernel.clone(), constants, runner });
+            if !known.any(|k| k.is_like(&one)) {
+                wanted.push(one);
             }
         }
         let made = for_all(&wanted, self.common.machines.threads, |one| self.scheduled(one));
@@ -114,11 +118,21 @@ impl Planner<'_, '_, '_> {
             Runner::Target => machines.target,
             Runner::Cpu => machines.cpu.unwrap_or(machines.target),
         };
-        schedule(&wanted.kernel, machine, &Freedom { constants: wanted.constants.clone() })
+        let Wanted { constants, often_zero, .. } = wanted;
+        let freedom = Freedom { constants: constants.clone(), often_zero: often_zero.clone() };
+        schedule(&wanted.kernel, machine, &freedom)
+    }
+
+    /// A kernel that reads these values, with what decides about its schedule.
+    pub(super) fn wanted(&self, kernel: Kernel, inputs: &[ValueId], runner: Runner) -> Wanted {
+        let constants = self.constants_of(&kernel, inputs);
+        let often_zero = (0..inputs.len()).filter(|i| is_often_zero(self.graph, inputs[*i]));
+        let often_zero = often_zero.map(|i| BufferId(i as u32)).collect();
+        Wanted { kernel, constants, often_zero, runner }
     }
 
     /// Which buffers of a kernel that reads these values are constants that may lie as it wants them.
-    pub(super) fn constants_of(&self, kernel: &Kernel, inputs: &[ValueId]) -> Vec<BufferId> {
+    fn constants_of(&self, kernel: &Kernel, inputs: &[ValueId]) -> Vec<BufferId> {
         // Elements that share a byte stay where they are.
         let fills_bytes = |i: usize| kernel.buffers[i].dtype.bits().is_multiple_of(8);
         let free = (0..inputs.len()).filter(|i| self.is_constant(inputs[*i]) && fills_bytes(*i));

@@ -204,7 +204,9 @@ impl<'k> Machine<'k> {
         let count = if begin < end { (end - begin - 1) / head.step + 1 } else { 0 };
         let reverse = match (self.options.order, head.kind) {
             (Order::Reverse, Kind::Parallel | Kind::Jam | Kind::Vector(_)) => true,
-            (Order::Reverse, Kind::Serial | Kind::Unroll | Kind::Dot) | (Order::Forward, _) => false,
+            (Order::Reverse, Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip) | (Order::Forward, _) => {
+                false
+            }
         };
         let parallel = head.kind == Kind::Parallel;
         let outer = self.iteration;

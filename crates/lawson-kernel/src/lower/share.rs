@@ -163,5 +163,6 @@ fn fits(a: &Buffer, b: &Buffer) -> Option<Buffer> {
         });
     }
     let larger = if a.role == b.role { a.role } else { Role::Scratch(crate::buffer::Level::L2) };
-    Some(Buffer { layout: Layout::row_major(&dims), dims, role: larger, ..a.clone() })
+    let finite = a.finite && b.finite;
+    Some(Buffer { layout: Layout::row_major(&dims), dims, role: larger, finite, ..a.clone() })
 }

@@ -8,9 +8,11 @@
 use super::join::Groups;
 use crate::buffer::Role;
 use crate::chain::links;
+use crate::choose::gains_by_zeros;
 use crate::group::{Group, Refused};
 use crate::lower::{Rows, is_product};
 use crate::machine::{Chains, Spread};
+use crate::skip::is_often_zero;
 use crate::tree::Kernel;
 use lawson_graph::{DType, NodeId, Op, ValueId};
 
@@ -141,7 +143,18 @@ impl Groups<'_> {
         if columns > chains.columns {
             return Some((Refused::Chain { of: "columns", found: columns, most: chains.columns }, slots));
         }
+        if self.leaves_out(link) {
+            return Some((Refused::Zeros, slots));
+        }
         (slots >= link.apart).then_some((Refused::NoGain, slots))
+    }
+
+    /// Whether a product with what is often 0 gains by leaving that out, which is possible where it is alone.
+    fn leaves_out(&self, link: &Link) -> bool {
+        let node = self.graph.node(link.product);
+        let &[rows, factor] = node.inputs.as_slice() else { return false };
+        let is_constant = matches!(self.graph.defining(factor).map(|n| &n.op), Some(Op::Constant(_)));
+        is_constant && is_often_zero(self.graph, rows) && gains_by_zeros(self.costs.machine, link.sizes)
     }
 
     /// Notes why two links that follow one another are not in one kernel, and the slots that each of them would take if that were what counts.

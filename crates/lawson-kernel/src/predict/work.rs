@@ -252,7 +252,7 @@ impl<'k> Worker<'k> {
                 self.items(&l.items);
                 self.vector = before;
             }
-            Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Parallel => {
+            Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip | Kind::Parallel => {
                 if l.kind == Kind::Parallel {
                     self.shares *= l.mean;
                 }

@@ -254,7 +254,7 @@ impl fmt::Display for Directive {
             }
             Directive::Execute { axis, kind } => match kind {
                 Kind::Vector(width) => write!(f, "vector {} {width}", Name(axis)),
-                Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Jam => {
+                Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip | Kind::Jam => {
                     write!(f, "{} {}", kind.name(), Name(axis))
                 }
             },

@@ -271,7 +271,7 @@ fn joined(chains: Vec<Chain>) -> Vec<Node> {
     out
 }
 
-/// `parallel i`, `serial i`, `unroll i`, `jam i`, `vector i 16`
+/// `parallel i`, `serial i`, `unroll i`, `skip i`, `jam i`, `vector i 16`
 pub(super) fn execute(kernel: &mut Kernel, name: &str, kind: Kind) -> Result<()> {
     let axis = axis_of_loops(kernel, name)?;
     replace_loops(kernel, axis, &mut |scope, f| {
@@ -298,6 +298,7 @@ pub(crate) fn possible(scope: &Scope<'_>, f: &For, kind: Kind) -> std::result::R
                 )),
             }
         }
+        Kind::Skip => kernel.skipped(f).map(drop),
         Kind::Vector(width) => {
             if !width.is_power_of_two() {
                 return Err(format!("vectors have 1, 2, 4, 8, … lanes, not {width}"));

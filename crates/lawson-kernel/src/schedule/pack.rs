@@ -64,9 +64,10 @@ pub(super) fn pack(
     };
     let dims: Vec<Dim> = (0..rank).map(|d| extent(d).into()).collect();
     let layout = scratch_layout(&dims, layout).map_err(refused)?;
-    let dtype = kernel.buffer(source).dtype;
+    let Buffer { dtype, finite, .. } = *kernel.buffer(source);
     let name = fresh_buffer(kernel, &format!("{buffer}.pack"));
-    let scratch = kernel.add_buffer(Buffer { name, dtype, dims, layout, role: Role::Scratch(level) });
+    let role = Role::Scratch(level);
+    let scratch = kernel.add_buffer(Buffer { name, dtype, dims, layout, role, finite });
     let axes = copy_axes(kernel, buffer, rank);
     let mut sites = sites.into_iter();
     let mut body = std::mem::take(&mut kernel.body);

@@ -57,6 +57,7 @@ impl Reader<'_> {
             "serial" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Serial },
             "unroll" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Unroll },
             "dot" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Dot },
+            "skip" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Skip },
             "jam" => Directive::Execute { axis: self.name("an axis")?, kind: Kind::Jam },
             "vector" => {
                 let axis = self.name("an axis")?;

@@ -168,7 +168,8 @@ impl<'a> Parser<'a> {
             true => self.layout(dims.len())?,
             false => Layout::row_major(&dims),
         };
-        let id = self.kernel.add_buffer(Buffer { name: name.clone(), dtype, dims, layout, role });
+        let finite = self.cursor.eat_word("finite");
+        let id = self.kernel.add_buffer(Buffer { name: name.clone(), dtype, dims, layout, role, finite });
         match self.declared.buffers.insert(name.clone(), id) {
             Some(_) => Err(self.twice(&name, span)),
             None => Ok(()),
@@ -409,7 +410,7 @@ impl<'a> Parser<'a> {
         self.cursor.expect_word("to")?;
         let end = self.index()?;
         let step = if self.cursor.eat_word("step") { self.count("a step")? } else { 1 };
-        let kinds = [Kind::Parallel, Kind::Unroll, Kind::Dot, Kind::Jam, Kind::Serial];
+        let kinds = [Kind::Parallel, Kind::Unroll, Kind::Dot, Kind::Skip, Kind::Jam, Kind::Serial];
         let kind = match kinds.into_iter().find(|k| self.cursor.eat_word(k.name())) {
             Some(kind) => kind,
             None if self.cursor.eat_word("vector") => Kind::Vector(self.count("the number of lanes")?),

@@ -170,7 +170,7 @@ impl Printer<'_> {
             Kind::Vector(width) => {
                 let _ = write!(head, " vector {width}");
             }
-            Kind::Parallel | Kind::Unroll | Kind::Dot | Kind::Jam => {
+            Kind::Parallel | Kind::Unroll | Kind::Dot | Kind::Skip | Kind::Jam => {
                 let _ = write!(head, " {}", f.kind.name());
             }
         }
@@ -418,6 +418,9 @@ fn buffer_text(buffer: &Buffer) -> String {
     if buffer.layout != Layout::row_major(&buffer.dims) {
         let digits: Vec<String> = buffer.layout.digits.iter().map(digit_text).collect();
         let _ = write!(text, " layout ({}) size {}", digits.join(", "), buffer.layout.size);
+    }
+    if buffer.finite {
+        text.push_str(" finite");
     }
     text
 }

@@ -18,7 +18,8 @@
 //!    element that an index mentions lies inside its buffer without them; what it is clamped below is at least 1.
 //! 8. Kinds (`tree.rs`). Parallel loops are a chain at the root, each the only thing in the one around it; at most one vector loop
 //!    stands around any place; jam, unroll and vector loops have the extents that they need; the bounds of loops inside jam
-//!    and vector loops do not depend on them (those of a vector loop may depend on jam: its mask does).
+//!    and vector loops do not depend on them (those of a vector loop may depend on jam: its mask does). A skip loop steps a sum of products of
+//!    which one factor is read side by side, the same in all iterations of jam and vector loops around it, and the other is finite.
 //! 9. Conflicts (`conflict.rs`). Iterations that are executed together write different elements, and none reads what another
 //!    one writes.
 //!

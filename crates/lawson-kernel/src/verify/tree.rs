@@ -166,7 +166,7 @@ impl<'k> Place<'k> {
         // What parallel iterations have in scratch is theirs alone.
         let written = match f.kind {
             Kind::Parallel => Some(std::mem::take(&mut self.written)),
-            Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Jam | Kind::Vector(_) => None,
+            Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip | Kind::Jam | Kind::Vector(_) => None,
         };
         let proven = self.proven.len();
         self.loops.push((f.axis, f.kind));
@@ -199,7 +199,7 @@ impl<'k> Place<'k> {
         for bound in [&f.begin, &f.end] {
             let bound = self.scope.simplify(&self.kernel.resolve(bound));
             let depends = self.loops.iter().find(|(a, k)| match (f.kind, k) {
-                (_, Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot)
+                (_, Kind::Parallel | Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip)
                 | (Kind::Vector(_), Kind::Jam) => false,
                 (_, Kind::Jam | Kind::Vector(_)) => bound.mentions(*a),
             });
@@ -220,6 +220,7 @@ impl<'k> Place<'k> {
         // Members of a team have scratch of their own; iterations in one member's registers share it.
         let private = match f.kind {
             Kind::Serial | Kind::Unroll | Kind::Dot => return Ok(()),
+            Kind::Skip => return self.skips(f),
             Kind::Parallel => true,
             Kind::Jam | Kind::Vector(_) => false,
         };
@@ -231,6 +232,25 @@ impl<'k> Place<'k> {
                 Err(self.error(Code::KernelConflict, message).help(format!(
                     "make the loop serial, or index `{buffer}` such that every iteration has elements of its own"
                 )))
+            }
+        }
+    }
+
+    /// Checks that iterations which are executed together skip the same steps.
+    fn skips(&self, f: &For) -> Result<()> {
+        let kernel = self.kernel;
+        let factor = kernel.skipped(f).map_err(|why| self.error(Code::KernelKind, why))?;
+        let together = |k: &Kind| matches!(k, Kind::Jam | Kind::Vector(_));
+        let differs = |(a, k): &&(AxisId, Kind)| together(k) && kernel.offset_of(factor).mentions(*a);
+        match self.loops.iter().find(differs) {
+            None => Ok(()),
+            Some((a, k)) => {
+                let (outer, name) = (&kernel.axis(*a).name, &kernel.axis(f.axis).name);
+                let message = format!(
+                    "the loop over `{outer}` is {}, and what `{name}` is skipped by differs between its iterations",
+                    k.name()
+                );
+                Err(self.error(Code::KernelKind, message))
             }
         }
     }

@@ -3,8 +3,9 @@
 use crate::kernels::matmul;
 use lawson_graph::random::Rng;
 use lawson_graph::{Dim, Symbol};
-use lawson_kernel::choose::{Freedom, choose};
+use lawson_kernel::choose::{Freedom, choose, choose_skipping};
 use lawson_kernel::machine::Machine;
+use lawson_kernel::plan::Skipping;
 use lawson_kernel::{BufferId, Kernel, Kind, Node, eval, verify};
 
 /// The right operand.
@@ -13,7 +14,7 @@ const WEIGHTS: BufferId = BufferId(1);
 /// The kernel as it is scheduled, which must be proven.
 fn chosen(plain: &Kernel, constants: Vec<BufferId>) -> (Kernel, String) {
     let mut kernel = plain.clone();
-    let choice = choose(&mut kernel, &Machine::default(), &Freedom { constants });
+    let choice = choose(&mut kernel, &Machine::default(), &Freedom { constants, ..Freedom::default() });
     let choice = choice.unwrap_or_else(|e| panic!("{plain}{e}"));
     verify(&kernel).unwrap_or_else(|e| panic!("{}{kernel}{e}", choice.schedule));
     (kernel, choice.schedule.to_string())
@@ -281,4 +282,71 @@ kernel @batches where N <= {most} {{
     };
     assert!(jammed(5, "i.") && !jammed(5, "n."));
     assert!(jammed(100, "n.") && !jammed(100, "i."));
+}
+
+/// The second schedule of a product by weights in panels, for rows that are often 0.
+fn leaving_out(plain: &Kernel, machine: &Machine, freedom: &Freedom) -> Option<(Kernel, Skipping)> {
+    let mut kernel = plain.clone();
+    let choice = choose(&mut kernel, machine, freedom).unwrap();
+    verify(&kernel).unwrap();
+    Some((kernel, choose_skipping(plain, machine, &choice.layouts, freedom)?))
+}
+
+#[test]
+fn products_with_what_is_often_zero_have_a_second_schedule() {
+    let freedom = Freedom { constants: vec![WEIGHTS], often_zero: vec![BufferId(0)] };
+    for (m, n, k) in [(128, 1024, 1024), (256, 256, 256), (100, 192, 300), (1024, 128, 48)] {
+        let plain = matmul(m.into(), n.into(), k.into());
+        let (tiled, skipping) = leaving_out(&plain, &Machine::default(), &freedom).unwrap();
+        let schedule = skipping.schedule.to_string();
+        assert!(schedule.contains("skip k"), "{m}x{n}x{k}\n{schedule}");
+        assert_eq!(k > 48, schedule.contains("block k"), "{m}x{n}x{k}\n{schedule}");
+        assert!((0.5..1.0).contains(&skipping.most), "{}", skipping.most);
+        // Both read the weights where they lie.
+        assert_eq!(tiled.buffer(WEIGHTS).layout, skipping.kernel.buffer(WEIGHTS).layout);
+        if m <= 128 && n <= 192 {
+            assert_eq!(bits(&skipping.kernel, &[]), bits(&tiled, &[]), "{m}x{n}x{k}\n{schedule}");
+        }
+    }
+}
+
+#[test]
+fn where_leaving_products_out_gains_nothing_there_is_one_schedule() {
+    let freedom = Freedom { constants: vec![WEIGHTS], often_zero: vec![BufferId(0)] };
+    let product = |m: i64, n: i64, k: i64| matmul(m.into(), n.into(), k.into());
+    let none = |plain: &Kernel, machine: &Machine, freedom: &Freedom, why: &str| {
+        assert!(leaving_out(plain, machine, freedom).is_none(), "{why}");
+    };
+    let machine = Machine::default();
+    none(
+        &product(256, 256, 256),
+        &machine,
+        &Freedom { constants: vec![WEIGHTS], ..Freedom::default() },
+        "nothing is 0",
+    );
+    none(
+        &product(256, 256, 256),
+        &machine,
+        &Freedom { constants: vec![], ..freedom.clone() },
+        "who knows what is finite?",
+    );
+    none(&product(4, 4096, 4096), &machine, &freedom, "no block of weights is read often");
+    none(&product(16, 64, 64), &machine, &freedom, "looking for zeros is no little");
+    none(&product(256, 200, 256), &machine, &freedom, "columns do not fill vectors");
+    none(&product(256, 256, 256), &machine.with_avx2(), &freedom, "vectors are short");
+    let slow = Machine { vector_loads_per_fma: 0.5, ..Machine::default() };
+    none(&product(256, 256, 256), &slow, &freedom, "loads take longer than what is left out");
+}
+
+#[test]
+fn panels_are_such_that_products_can_be_left_out() {
+    let plain = matmul(128.into(), 1024.into(), 1024.into());
+    let machine = Machine { side: 0.5, l2_bytes_per_fma: 20.0, l3_bytes_per_fma: 6.0, ..Machine::default() };
+    let vectors = |often_zero| {
+        let mut kernel = plain.clone();
+        choose(&mut kernel, &machine, &Freedom { constants: vec![WEIGHTS], often_zero }).unwrap();
+        kernel.buffer(WEIGHTS).layout.panel().unwrap() / 16
+    };
+    assert_eq!(vectors(vec![]), 3, "the best tile, but of 1024 columns 16 are left");
+    assert!(8 % vectors(vec![BufferId(0)]) == 0);
 }

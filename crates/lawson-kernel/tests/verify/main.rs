@@ -61,7 +61,8 @@ fn kernels_as_lowering_makes_them_are_accepted() {
 fn picking(role: Role, dtype: DType, place: impl Fn(AxisId) -> Index, end: Dim) -> Kernel {
     let mut k = small(|k, x, y, i| {
         let layout = Layout::row_major(&[8.into()]);
-        let ids = Buffer { name: "ids".into(), dtype, dims: vec![8.into()], layout, role };
+        let dims = vec![8.into()];
+        let ids = Buffer { name: "ids".into(), dtype, dims, layout, role, finite: false };
         let ids = k.add_buffer(ids);
         let value = k.load(x, vec![Index::data(ids, vec![place(i)], end.clone())]);
         let zero = k.constant(Scalar::int(dtype, 0));
@@ -520,4 +521,40 @@ fn recurrences_go_in_order() {
     let sum =
         sum.replace("1.0)", "1.0 identity 0.0) merge (state(s, 0) + other(s, 0), state(s, 1) + other(s, 1))");
     refused(&Kernel::parse(&sum).unwrap(), Code::KernelAccumulator, "known only to its own steps");
+}
+
+#[test]
+fn steps_are_left_out_of_sums_of_products_with_what_is_finite() {
+    let plain = || {
+        let mut k = matmul(4.into(), 32.into(), 64.into());
+        k.buffers[1].finite = true;
+        k
+    };
+    let try_schedule = |mut k: Kernel, schedule: &str| {
+        let done = schedule.parse::<Schedule>().unwrap().apply(&mut k);
+        done.and_then(|()| verify(&k)).map(|()| k)
+    };
+    let vectors = "split j 16 cover\njam j.0\nvector j.1 16\nskip k";
+    let skipping = try_schedule(plain(), vectors).unwrap();
+    // As text, too.
+    let text = skipping.to_string();
+    assert!(text.contains("in B: f32[64, 32] finite") && text.contains("for k in 0 to 64 skip {"), "{text}");
+    assert_eq!(Kernel::parse(&text).unwrap(), skipping);
+
+    let because = |k: Kernel, schedule: &str, reason: &str| {
+        let error = try_schedule(k, schedule).expect_err(reason);
+        assert!(error.message().contains(reason), "{error}");
+    };
+    because(matmul(4.into(), 32.into(), 64.into()), vectors, "an element of a buffer that is finite");
+    because(matmul(4.into(), 32.into(), 65.into()), "skip k", "a number up to 64");
+    because(plain(), "skip i", "has one step of a sum in it");
+    // Rows have zeros in different places.
+    because(plain(), "jam i\nskip k", "what `k` is skipped by differs");
+    // What is skipped by lies side by side.
+    let mut transposed = plain();
+    transposed.buffers[0].layout = Layout::permuted(&transposed.buffers[0].dims, &[1, 0]);
+    because(transposed, vectors, "lies side by side");
+    let text = plain().to_string().replace("A[i, k] * B[k, j]", "A[i, k] + B[k, j]");
+    let sums = Kernel::parse(&text).unwrap();
+    because(sums, vectors, "adds products to a sum");
 }

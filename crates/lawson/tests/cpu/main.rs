@@ -17,6 +17,7 @@ mod stages;
 mod threads;
 mod views;
 mod ways;
+mod zeros;
 
 use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson::graph::{Bindings, Graph, Symbol, interp};
