@@ -5,7 +5,7 @@ use crate::hash::IdSet;
 use crate::host::{needs, refusals, staged};
 use crate::lower::takes;
 use crate::machine::Spread;
-use lawson_graph::op::{Effect, Monoid};
+use lawson_graph::op::{BinaryKind, Cumulative, Effect, Monoid, Reduce, WindowReduce};
 use lawson_graph::{Def, Graph, Node, NodeId, Op, ValueId};
 
 /// Who computes and who reads each value, with what is free looked through.
@@ -209,7 +209,7 @@ fn origins(graph: &Graph, v: ValueId) -> IdSet<ValueId> {
     let (mut seen, mut found, mut open) = (IdSet::default(), IdSet::default(), vec![v]);
     while let Some(v) = open.pop() {
         let is_float = graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float());
-        let Def::Node(n, _) = graph.value(v).def else { continue };
+        let Def::Node(n, result) = graph.value(v).def else { continue };
         if !is_float || seen.len() >= MOST || !seen.insert(v) {
             continue;
         }
@@ -218,8 +218,21 @@ fn origins(graph: &Graph, v: ValueId) -> IdSet<ValueId> {
             Op::Constant(_) => {}
             Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) => open.push(node.inputs[0]),
             Op::Gather(_) | Op::DynamicSlice(_) => open.push(node.inputs[0]),
-            Op::Reduce(r) if matches!(r.kind, Monoid::Max | Monoid::Min) => open.push(node.inputs[0]),
-            Op::Concat(_) | Op::Pad(_) | Op::Select => open.extend(&node.inputs),
+            Op::Reduce(Reduce { kind, .. })
+            | Op::WindowReduce(WindowReduce { kind, .. })
+            | Op::Cumulative(Cumulative { kind, .. })
+                if matches!(kind, Monoid::Max | Monoid::Min) =>
+            {
+                open.push(node.inputs[0]);
+            }
+            Op::Sort(_) => open.push(node.inputs[result]),
+            Op::Binary(BinaryKind::Max | BinaryKind::Min) => open.extend(&node.inputs),
+            Op::Concat(_) | Op::Pad(_) | Op::Select | Op::UpdateSlice => open.extend(&node.inputs),
+            // Where nothing is combined, elements are those of an operand.
+            Op::Scatter(_) => {
+                found.insert(v);
+                open.extend(&node.inputs);
+            }
             _ => {
                 found.insert(v);
             }

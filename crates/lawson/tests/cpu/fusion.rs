@@ -142,6 +142,47 @@ fn what_is_compared_with_elements_of_itself_is_computed_once() {
     }
 }
 
+/// The greater of two numbers is one of them, and so are the greatest of a window, what is sorted and what replaces something else.
+#[test]
+fn what_is_compared_with_what_was_chosen_among_itself_is_computed_once() {
+    if !there() {
+        return;
+    }
+    for chosen in [
+        "%p = relu %y",
+        "%q = window_max %y {window = [1, 2], stride = [1, 1], dilation = [1, 1], low = [0, 0], high = [0, 1]}
+         %p = relu %q",
+        "%p = cumulative_max %y {axis = 1}",
+        "%p = sort %y {axis = 1}",
+        "%at: i64[2] = constant [0, 0]
+         %x1 = slice %x0 {start = [0, 0], size = [1, 1], step = [1, 1]}
+         %p = update_slice %y, %x1, %at",
+    ] {
+        let text = format!(
+            "graph @chosen(%x0: f32[3, 3]) -> (c: bool[3, 3]) {{
+               %y = sigmoid %x0
+               {chosen}
+               %e = slice %p {{start = [1, 2], size = [1, 1], step = [1, 1]}}
+               %b = broadcast %e {{shape = [3, 3], axes = [0, 1]}}
+               %c = ne %y, %b
+               return %c
+             }}"
+        );
+        for isa in [lawson::cpu::Isa::Avx512, lawson::cpu::Isa::Avx2] {
+            if let Some(missing) = isa.missing() {
+                println!("{isa:?} is not tried: this processor lacks {missing}");
+                continue;
+            }
+            let options = CompileOptions { isa: Some(isa), ..CompileOptions::default() };
+            let program = Program::compile(graph(&text), &options).unwrap();
+            for seed in 0..20 {
+                let given = inputs(&text, &[], seed);
+                assert_right(&text, &given, &program.session().run(&super::tensors(&given)).unwrap());
+            }
+        }
+    }
+}
+
 #[test]
 fn products_abreast_give_what_the_oracle_gives_and_the_bits_of_products_apart() {
     if !there() {
