@@ -53,6 +53,7 @@ fn double_units(m: &mut Machine) {
     m.side = 0.5;
     m.vector_loads_per_fma = 0.78;
     m.fmas_per_miss = 105.0;
+    m.asks_for_panels = true;
     m.l2_bytes_per_fma = 20.0;
     m.l3_bytes_per_fma = 6.0;
     m.memory_bytes_per_fma = 2.5;

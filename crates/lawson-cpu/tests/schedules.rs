@@ -304,7 +304,12 @@ fn draw(rng: &mut Rng, kernel: &Kernel, lanes: u32) -> Option<Vec<Directive>> {
         }
         13 | 14 => block(rng, kernel).unwrap_or_default(),
         _ if rng.one_in(2) => vec![Directive::Stream { buffer }],
-        _ => vec![Directive::Prefetch { buffer, at: axis, ahead: rng.between(1, 3), of: None, level }],
+        _ => {
+            let ahead = rng.between(1, 3);
+            let mut other = || rng.one_in(3).then(|| rng.pick(&all).map(|l| l.0.clone())).flatten();
+            let (of, by) = (other(), other());
+            vec![Directive::Prefetch { buffer, at: axis, ahead, of, by, level }]
+        }
     })
 }
 

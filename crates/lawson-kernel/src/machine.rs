@@ -55,6 +55,8 @@ pub struct Machine {
     pub l3_bytes_per_fma: f64,
     /// The same from memory.
     pub memory_bytes_per_fma: f64,
+    /// Whether panels of a product's second factor are asked for while the ones before them are in work: they come late otherwise.
+    pub asks_for_panels: bool,
     /// How many streams of memory a core reads at once when it reads fastest: with one, what is far ahead is asked for by hints.
     pub read_streams: i64,
     /// Multiply-adds that a core could do while a kernel is started and the team meets before it.
@@ -354,6 +356,7 @@ impl Default for Machine {
             l2_bytes_per_fma: 32.0,
             l3_bytes_per_fma: 14.0,
             memory_bytes_per_fma: 5.0,
+            asks_for_panels: false,
             read_streams: 1,
             fmas_per_start: 1750.0,
             fma_in_flight: 8,

@@ -126,6 +126,11 @@ impl<'k> Scope<'k> {
         self.bounds.iter().rev().find(|b| b.axis == axis).map(|b| b.step)
     }
 
+    /// Whether a loop that was entered begins at 0.
+    pub fn begins_at_zero(&self, axis: AxisId) -> bool {
+        self.bounds.iter().rev().find(|b| b.axis == axis).is_some_and(|b| b.begin.is(0))
+    }
+
     /// Leaves the loop entered last.
     pub fn leave(&mut self, left: Left) {
         self.bounds.pop();

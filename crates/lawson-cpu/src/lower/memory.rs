@@ -466,10 +466,15 @@ impl<'k> Lowering<'k> {
         // One line is enough: that of the first lane.
         let lane = self.vector.as_ref().map(|v| v.axis);
         let offset = offset.substitute(&|a| (Some(a) == lane).then(|| Index::constant(0)));
+        // Points that read the same line ask for it once.
+        let mut asked: Vec<Addr> = Vec::new();
         self.at_points(&mut |l| {
-            let place = l.place(buffer, l.scope.simplify(&offset))?;
-            let here = l.here();
-            l.emit(here, Op::Prefetch { addr: place.addr, hint });
+            let Place { addr, .. } = l.place(buffer, l.scope.simplify(&offset))?;
+            if !asked.contains(&addr) {
+                asked.push(addr);
+                let here = l.here();
+                l.emit(here, Op::Prefetch { addr, hint });
+            }
             Ok(())
         })
     }

@@ -37,6 +37,10 @@ const ROWS_ENOUGH: i64 = 64;
 /// hardware's own prefetching going past the ends of pages, and all of them would cost more loads than they save.
 const STEPS_AHEAD: i64 = 64;
 const STEPS_BETWEEN: i64 = 4;
+/// After how many steps a part of the next panel is asked for: as many parts as there are steps must be asked for by all tiles of rows.
+const PARTS: [i64; 4] = [16, 8, 4, 2];
+/// Where more tiles than these go through a panel, it is little that the first one waits.
+const MOST_TILES: i64 = 42;
 
 /// A nest around one accumulator, with the parts that its loops play.
 pub(super) struct Contraction<'k> {
@@ -393,12 +397,14 @@ impl<'k> Chooser<'k> {
             self.execute(&lane, Kind::Vector(lanes as u32));
         }
         let columns = self.whole_panels(c, &cut, width);
+        let mut tiles = None;
         let [jam, lane] = self.split(&columns, lanes, Tail::Cover);
         if let Some(rows) = &cut.rows {
             let tail = if tile.rows > 1 { Tail::Ladder(Vec::new()) } else { Tail::Exact };
             let [outer, row] = self.split(rows, tile.rows, tail);
             let (first, second) = if holds_rows { (&jam, &row) } else { (&row, &jam) };
             self.reorder(vec![outer.clone(), first.clone(), second.clone(), lane.clone()]);
+            tiles = Some(outer.clone());
             let Ends { first, last } = guarded.ends;
             if first || last {
                 let (first, last) = (first.into(), last.into());
@@ -422,7 +428,10 @@ impl<'k> Chooser<'k> {
                 self.execute(&four, Kind::Dot);
             }
             None if self.fetch_ahead(c) => {}
-            None => self.split_at_digits(c, &guarded),
+            None => {
+                self.split_at_digits(c, &guarded);
+                self.ask_for_panel(c, tile, &cut, tiles);
+            }
         }
         self.execute(&jam, Kind::Jam);
         self.execute(&lane, Kind::Vector(lanes as u32));
@@ -551,6 +560,62 @@ impl<'k> Chooser<'k> {
         }
     }
 
+    /// Asks for the next panel of an operand known when compiling, by and by: tiles of rows go through this one, or iterations of a loop around, and
+    /// each asks for a part. The first of them would have to wait for all of the panel otherwise, which is much where there are few.
+    fn ask_for_panel(&mut self, c: &Contraction<'k>, tile: Tile, cut: &Cut, tiles: Option<String>) {
+        let (true, Some(panels), Some(sum)) =
+            (self.machine.asks_for_panels, &cut.panels, c.sum_order().last().copied())
+        else {
+            return;
+        };
+        let name = self.name(sum);
+        let split = |name: &str| {
+            self.choice.schedule.0.iter().find_map(|d| match d {
+                Directive::Split { axis, factor, .. } if axis == name => Some(*factor),
+                _ => None,
+            })
+        };
+        let rows = c.row().and_then(extent).unwrap_or(1);
+        let block = match (&cut.blocks, c.row()) {
+            (Some(_), Some(row)) => split(&self.name(row)).unwrap_or(rows),
+            _ => rows,
+        };
+        let count = |rows: i64| (rows + tile.rows - 1) / tile.rows;
+        let around = c.others().into_iter().filter(|f| !c.chooses(f));
+        let around: Option<Vec<(i64, String)>> = around.map(|f| Some((extent(f)?, self.name(f)))).collect();
+        let Some(mut sharing) = around else { return };
+        let all = sharing.iter().fold(count(rows), |all, (n, _)| all.saturating_mul(*n));
+        sharing.extend(tiles.map(|tiles| (count(block), tiles)));
+        let Some((most, by)) = sharing.into_iter().max_by_key(|(n, _)| *n) else { return };
+        let steps = extent(sum).filter(|_| split(&name).is_none());
+        let between = PARTS.into_iter().find(|n| *n <= most && steps.is_some_and(|s| s % n == 0));
+        let is_panel = |a: &&Access| self.is_panel(a, c.vector().axis, sum.axis);
+        let buffers: Vec<BufferId> = c.reads.iter().filter(is_panel).map(|a| a.buffer).collect();
+        let (Some(between), true) = (between, all <= MOST_TILES && !buffers.is_empty()) else { return };
+        let [at, _] = self.split(&name, between, Tail::Exact);
+        for b in buffers {
+            let buffer = self.kernel.buffer(b).name.clone();
+            let (at, of, by) = (at.clone(), Some(panels.clone()), Some(by.clone()));
+            self.choice.schedule.0.push(Directive::Prefetch {
+                buffer,
+                at,
+                ahead: 1,
+                of,
+                by,
+                level: Level::L2,
+            });
+        }
+    }
+
+    /// Whether an operand lies in panels along the vector, step by step, that are more than the first cache has.
+    fn is_panel(&self, a: &Access, vector: AxisId, sum: AxisId) -> bool {
+        let bytes = self.kernel.buffer(a.buffer).layout.size.as_const();
+        self.freedom.constants.contains(&a.buffer)
+            && stride(&a.offset, vector) != Stride::None
+            && stride(&a.offset, sum) != Stride::None
+            && bytes.is_some_and(|n| n.saturating_mul(self.machine.lane_bytes) > self.machine.l1)
+    }
+
     /// The operands that are read once and do not come from the second cache: the weights of a single row.
     fn read_once<'c>(&self, c: &'c Contraction<'k>) -> Vec<&'c Access> {
         let [sum] = c.summed.as_slice() else { return Vec::new() };
@@ -586,7 +651,7 @@ impl<'k> Chooser<'k> {
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
         for b in fetched {
             let (buffer, at) = (self.kernel.buffer(b).name.clone(), at.clone());
-            self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, level });
+            self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, by: None, level });
         }
         true
     }

@@ -222,7 +222,14 @@ impl Sum<'_> {
         out.push(execute(lanes, Kind::Vector(LANES as u32)));
         out.push(execute(skipped, Kind::Skip));
         let buffer = kernel.buffer(self.zero).name.clone();
-        out.push(Directive::Prefetch { buffer, at: rows, ahead: AHEAD, of: None, level: Level::L1 });
+        out.push(Directive::Prefetch {
+            buffer,
+            at: rows,
+            ahead: AHEAD,
+            of: None,
+            by: None,
+            level: Level::L1,
+        });
         Some(Schedule(out))
     }
 }

@@ -123,7 +123,9 @@ pub enum Directive {
         buffer: String,
     },
     /// `prefetch B at k ahead 4`: what the loop's body begins to read of the buffer that many iterations later is
-    /// fetched. `prefetch B at k ahead 1 of i`: what it reads so many iterations of a loop around it later.
+    /// fetched. `prefetch B at k ahead 1 of i`: what it reads so many iterations of a loop around it later. `prefetch B at k ahead 1 of j by i`:
+    /// of that, each iteration of the loop over `i` fetches what follows what the one before did; each of the one over `k`, which has steps, one
+    /// step's.
     Prefetch {
         /// The buffer.
         buffer: String,
@@ -133,6 +135,8 @@ pub enum Directive {
         ahead: i64,
         /// Of which loop, if it is another one, around that.
         of: Option<String>,
+        /// The loop whose iterations share the work, if they do.
+        by: Option<String>,
         /// Into which level.
         level: Level,
     },
@@ -230,8 +234,9 @@ impl Directive {
             }
             Directive::Pack { buffer, at, layout, level } => pack::pack(kernel, buffer, at, layout, *level),
             Directive::Stream { buffer } => pack::stream(kernel, buffer),
-            Directive::Prefetch { buffer, at, ahead, of, level } => {
-                pack::prefetch(kernel, buffer, at, *ahead, of.as_deref(), *level)
+            Directive::Prefetch { buffer, at, ahead, of, by, level } => {
+                let ahead = pack::Ahead { by: *ahead, of: of.as_deref(), shared_by: by.as_deref() };
+                pack::prefetch(kernel, buffer, at, ahead, *level)
             }
         }
     }
@@ -272,10 +277,13 @@ impl fmt::Display for Directive {
                 write!(f, "pack {} at {}{layout} level {}", Name(buffer), Name(at), level.name())
             }
             Directive::Stream { buffer } => write!(f, "stream {}", Name(buffer)),
-            Directive::Prefetch { buffer, at, ahead, of, level } => {
+            Directive::Prefetch { buffer, at, ahead, of, by, level } => {
                 write!(f, "prefetch {} at {} ahead {ahead}", Name(buffer), Name(at))?;
                 if let Some(of) = of {
                     write!(f, " of {}", Name(of))?;
+                }
+                if let Some(by) = by {
+                    write!(f, " by {}", Name(by))?;
                 }
                 write!(f, " level {}", level.name())
             }

@@ -280,36 +280,62 @@ pub(super) fn stream(kernel: &mut Kernel, buffer: &str) -> Result<()> {
     }
 }
 
-/// `prefetch B at k ahead n of i`
+/// What is fetched: what is read so many iterations later.
+pub(super) struct Ahead<'n> {
+    pub(super) by: i64,
+    /// Iterations of this loop, if it is another one.
+    pub(super) of: Option<&'n str>,
+    /// The loop whose iterations fetch a part each.
+    pub(super) shared_by: Option<&'n str>,
+}
+
+/// `prefetch B at k ahead n of j by i`
 pub(super) fn prefetch(
     kernel: &mut Kernel,
     buffer: &str,
     at: &str,
-    ahead: i64,
-    of: Option<&str>,
+    ahead: Ahead<'_>,
     level: Level,
 ) -> Result<()> {
     let source = buffer_named(kernel, buffer)?;
     let axis = axis_of_loops(kernel, at)?;
-    let outer = of.map(|name| axis_of_loops(kernel, name)).transpose()?;
+    let outer = ahead.of.map(|name| axis_of_loops(kernel, name)).transpose()?;
+    let sharing = ahead.shared_by.map(|name| axis_of_loops(kernel, name)).transpose()?;
     let mut found = false;
     replace_loops(kernel, axis, &mut |scope, mut f| {
+        let outside = |of: &str| refused(format!("the loop over `{at}` is not inside one over `{of}`"));
         let (moved, step) = match outer {
             Some(outer) => (outer, scope.step_of(outer)),
             None => (axis, Some(f.step)),
         };
-        let Some(step) = step else {
-            let of = of.unwrap_or_default();
-            return Err(refused(format!("the loop over `{at}` is not inside one over `{of}`")));
-        };
-        let Some(distance) = ahead.checked_mul(step) else {
-            return Err(refused(format!("{ahead} iterations are too far ahead")));
+        let step = step.ok_or_else(|| outside(ahead.of.unwrap_or_default()))?;
+        let Some(distance) = ahead.by.checked_mul(step) else {
+            return Err(refused(format!("{} iterations are too far ahead", ahead.by)));
         };
         let later = Index::axis(moved) + distance;
+        let part = match (sharing, ahead.shared_by) {
+            (Some(sharing), Some(name)) => {
+                let of = scope.step_of(sharing).ok_or_else(|| outside(name))?;
+                // The rungs of a ladder below the first have nothing left to fetch.
+                if !scope.begins_at_zero(sharing) {
+                    found = true;
+                    return Ok(vec![Node::For(f)]);
+                }
+                Some(part_of(&f, sharing, of).map_err(|why| refused(format!("the loop over `{at}` {why}")))?)
+            }
+            _ => None,
+        };
         let nodes = first_reads(scope, &f, source).into_iter().map(|index| {
-            let index =
-                index.iter().map(|i| i.substitute(&|a| (a == moved).then(|| later.clone()))).collect();
-            Node::Prefetch { buffer: source, index, level }
+            let with = |a: AxisId| match &part {
+                _ if a == moved => Some(later.clone()),
+                Some(part) if a == axis => Some(part.clone()),
+                _ => None,
+            };
+            Node::Prefetch {
+                buffer: source,
+                index: index.iter().map(|i| i.substitute(&with)).collect(),
+                level,
+            }
         });
         let nodes: Vec<Node> = nodes.collect();
         found |= !nodes.is_empty();
@@ -320,6 +346,15 @@ pub(super) fn prefetch(
         true => Ok(()),
         false => Err(refused(format!("nothing inside the loop over `{at}` reads `{buffer}`"))),
     }
+}
+
+/// Which step an iteration of a loop in steps fetches, if each iteration of the one over `sharing`, itself in steps of `of`, goes on where the one
+/// before ended.
+fn part_of(f: &For, sharing: AxisId, of: i64) -> Result<Index, &'static str> {
+    let end = f.end.as_const().filter(|_| f.begin.is(0) && f.step > 1);
+    let count = end.map(|end| end / f.step);
+    let count = count.ok_or("does not go from 0 to a number in steps: split it first")?;
+    Ok((Index::axis(sharing) * count).floor_div(of) + Index::axis(f.axis).floor_div(f.step))
 }
 
 /// Where the body of a loop first reads a buffer: its loads, with the loops inside at their first iteration.

@@ -98,7 +98,8 @@ impl Reader<'_> {
                 self.word("ahead")?;
                 let ahead = self.number("a number of iterations")?;
                 let of = self.axis_after("of")?;
-                Directive::Prefetch { buffer, at, ahead, of, level: self.level()?.unwrap_or(Level::L1) }
+                let by = self.axis_after("by")?;
+                Directive::Prefetch { buffer, at, ahead, of, by, level: self.level()?.unwrap_or(Level::L1) }
             }
             _ => return Err(unknown),
         })

@@ -6,6 +6,7 @@ use lawson_graph::{Dim, Symbol};
 use lawson_kernel::choose::{Freedom, choose, choose_skipping};
 use lawson_kernel::machine::Machine;
 use lawson_kernel::plan::Skipping;
+use lawson_kernel::schedule::Schedule;
 use lawson_kernel::{BufferId, Kernel, Kind, Node, eval, verify};
 
 /// The right operand.
@@ -349,4 +350,57 @@ fn panels_are_such_that_products_can_be_left_out() {
     };
     assert_eq!(vectors(vec![]), 3, "the best tile, but of 1024 columns 16 are left");
     assert!(8 % vectors(vec![BufferId(0)]) == 0);
+}
+
+#[test]
+fn the_next_panel_is_asked_for_by_parts() {
+    let schedule = |m: i64, n: i64, k: i64, machine: &Machine| {
+        let mut kernel = matmul(m.into(), n.into(), k.into());
+        let freedom = Freedom { constants: vec![WEIGHTS], ..Freedom::default() };
+        let choice = choose(&mut kernel, machine, &freedom).unwrap();
+        verify(&kernel).unwrap();
+        (choice.schedule.to_string(), kernel)
+    };
+    let machine = Machine { asks_for_panels: true, ..Machine::default() };
+    let (text, kernel) = schedule(128, 768, 768, &machine);
+    assert!(text.contains("prefetch B at k.0 ahead 1 of j.0 by i.1.0 level L2"), "{text}");
+    // The eight tiles of a block together ask for each row of the next panel, and for each once.
+    let hint =
+        kernel.to_string().lines().map(str::trim).find(|l| l.starts_with("prefetch")).unwrap().to_string();
+    assert!(hint.starts_with("prefetch B[(96*i.1.0) / 8 + k.0 / 8, "), "{hint}");
+    let rows = (0..8).flat_map(|tile| (0..768 / 8).map(move |step| 96 * 8 * tile / 8 + step));
+    assert!(rows.eq(0..768));
+
+    for (m, n, k, why) in [
+        (2048, 768, 768, "so many tiles that the first one is no matter"),
+        (128, 48, 768, "one panel"),
+        (128, 96, 64, "all panels are in the first cache"),
+        (128, 768, 769, "the steps do not divide"),
+        (4, 768, 768, "one tile"),
+    ] {
+        let (text, _) = schedule(m, n, k, &machine);
+        assert!(!text.contains(" by "), "{why}: {text}");
+    }
+    let (text, _) = schedule(128, 768, 768, &Machine::default());
+    assert!(!text.contains(" by "), "{text}");
+}
+
+#[test]
+fn only_loops_in_steps_share_what_is_fetched() {
+    let apply = |text: &str| {
+        let mut kernel = matmul(64.into(), 64.into(), 64.into());
+        text.parse::<Schedule>().unwrap().apply(&mut kernel).map(|()| kernel)
+    };
+    let tiles = "split i 8\nsplit j 16\nreorder j.0 i.0 i.1 j.1\n";
+    let kernel =
+        apply(&format!("{tiles}split k 4\nprefetch B at k.0 ahead 1 of j.0 by i.0 level L1")).unwrap();
+    verify(&kernel).unwrap();
+    assert!(kernel.to_string().contains("prefetch B[(16*i.0) / 8 + k.0 / 4, j.0 + j.1 + 16] L1"), "{kernel}");
+    let refused = |text: &str, why: &str| {
+        let error = apply(&format!("{tiles}{text}")).expect_err(why);
+        assert!(error.message().contains(why), "{error}");
+    };
+    refused("prefetch B at k ahead 1 of j.0 by i.0", "split it first");
+    refused("split k 4\nprefetch B at k.0 ahead 1 of j.0 by k.1", "is not inside one over `k.1`");
+    refused("split k 4\nprefetch B at k.0 ahead 1 of j.0 by k.0", "is not inside one over `k.0`");
 }
