@@ -8,7 +8,7 @@ use crate::code::{Class, Op, Src, V};
 use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::{BinaryKind, CompareKind, UnaryKind};
-use lawson_kernel::math::{Function, idiom};
+use lawson_kernel::math::{Function, Reciprocal, idiom};
 use lawson_kernel::{Expr, ExprId};
 
 /// Which signs a fused multiply-add has: an index of [`FloatForms::fused`].
@@ -262,6 +262,10 @@ impl<'k> Lowering<'k> {
                     let x = self.value(x)?;
                     return self.expand_unary(Function::Sigmoid, x, dtype, depth);
                 }
+                if let Some(by) = self.reciprocal(b, dtype, depth) {
+                    let x = self.value(a)?;
+                    return Ok(self.expand_divide_by(x, &by, depth));
+                }
                 forms.div
             }
             _ => {
@@ -279,6 +283,16 @@ impl<'k> Lowering<'k> {
             (self.value(a)?, self.operand(b, depth)?)
         };
         Ok(self.vec3(op, a, b, depth))
+    }
+
+    /// What a division by a constant inside of loops is done with.
+    fn reciprocal(&self, divisor: ExprId, dtype: DType, depth: usize) -> Option<Reciprocal> {
+        match self.k.expr(divisor) {
+            Expr::Const(s) if depth > 0 && computed(dtype) == DType::F32 => {
+                Reciprocal::of(s.as_f64()? as f32)
+            }
+            _ => None,
+        }
     }
 
     /// Shifts by at least the width, or by a negative amount, give 0; the machine's arithmetic shift gives the sign.

@@ -16,7 +16,7 @@ use crate::error::{Result, Unsupported};
 use lawson_graph::DType;
 use lawson_graph::op::{BinaryKind, UnaryKind};
 use lawson_kernel::math::double::Double;
-use lawson_kernel::math::{self, Arithmetic, Function};
+use lawson_kernel::math::{self, Arithmetic, Function, Reciprocal};
 use lawson_kernel::{Expr, ExprId};
 
 /// Writes operations at one depth.
@@ -41,6 +41,13 @@ impl<'k> Lowering<'k> {
             DType::F64 if plain => Ok(f.expand_double(&mut PlainDoubleWriter { l: self, depth }, x)),
             DType::F64 => Ok(f.expand_double(&mut DoubleWriter { l: self, depth }, x)),
             _ => Err(Unsupported::new(format!("{} of {dtype}", f.name()))),
+        }
+    }
+
+    pub(super) fn expand_divide_by(&mut self, x: V, by: &Reciprocal, depth: usize) -> V {
+        match self.level {
+            Level::Avx2 => math::divide_by(&mut PlainWriter { l: self, depth }, x, by),
+            Level::Avx512 => math::divide_by(&mut Writer { l: self, depth }, x, by),
         }
     }
 

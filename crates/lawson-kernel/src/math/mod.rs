@@ -23,6 +23,7 @@ mod lanes;
 mod log;
 mod pair;
 mod pow;
+mod reciprocal;
 mod scalar;
 mod trig;
 mod turns;
@@ -36,6 +37,7 @@ pub use inverse::{ATAN2_MAX_ULP, acos, asin, atan, atan2};
 pub use lanes::{Lanes, Number, TABLE};
 pub use log::{log, log1p, log2};
 pub use pow::{POW_MAX_ULP, pow, rsqrt};
+pub use reciprocal::{Reciprocal, divide_by};
 pub use scalar::Scalar;
 pub use trig::{cos, sin, sin_cos, tan};
 
