@@ -29,7 +29,8 @@ pub struct Index {
 pub enum Atom {
     /// The value of an axis.
     Axis(AxisId),
-    /// The quotient, rounded down.
+    /// The quotient, rounded down. A divisor below 1 counts as 1, here as in a remainder: it is the size of something empty, and a kernel may
+    /// compute where an element of that would lie, to choose another value in the end.
     Div(Box<Index>, Dim),
     /// The remainder, at least 0.
     Mod(Box<Index>, Dim),

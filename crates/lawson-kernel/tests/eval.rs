@@ -1,7 +1,7 @@
 //! The direct evaluator: what it computes, and what it refuses to let a kernel do.
 #![allow(clippy::unwrap_used)]
 
-use lawson_graph::{DType, Dim, Facts};
+use lawson_graph::{DType, Dim, Facts, Symbol};
 use lawson_kernel::build::{accumulate, for_each, loop_of, step, store};
 use lawson_kernel::eval::{self, Coverage, Options, Order};
 use lawson_kernel::{BufferId, Condition, Expr, Guard, Index, Kernel, Kind, Layout, Level, Scalar, State};
@@ -180,4 +180,24 @@ fn running_backwards_shows_a_wrong_identity() {
     assert_eq!(buffers[1], floats(&[30.0]));
     eval::run(&build(0.0), &[], &mut buffers, &reverse).unwrap();
     assert_eq!(buffers[1], floats(&[0.0]));
+}
+
+/// Where an element of something empty would lie may be computed, if another value is chosen in the end.
+#[test]
+fn an_empty_dimension_divides_as_one() {
+    let mut k = Kernel::new("padded", Facts::new());
+    let n = Dim::symbol("N");
+    let y = k.output("y", DType::F32, &[n.clone() + 1]);
+    let i = k.add_axis("i");
+    let index = |k: &mut Kernel, i: Index| k.add(Expr::Index(i, DType::F32));
+    let inside = index(&mut k, Index::axis(i).floor_div(n.clone()) + Index::axis(i).modulo(n.clone()));
+    let (at, end, five) = (index(&mut k, Index::axis(i)), index(&mut k, Index::from(n.clone())), k.f32(5.0));
+    let is_inside = k.compare(lawson_graph::op::CompareKind::Lt, at, end);
+    let e = k.add(Expr::Select(is_inside, inside, five));
+    k.body = vec![for_each(i, n + 1, vec![store(y, vec![i.into()], e)])];
+    for (n, truth) in [(0, vec![5.0]), (2, vec![0.0, 1.0, 5.0])] {
+        let mut buffers = [vec![0; 4 * truth.len()]];
+        eval::run(&k, &[(Symbol::new("N"), n)], &mut buffers, &Options::default()).unwrap();
+        assert_eq!(buffers[0], floats(&truth));
+    }
 }

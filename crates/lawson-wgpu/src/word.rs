@@ -96,6 +96,12 @@ impl Parameters {
         }))
     }
 
+    /// A dimension that something is divided by: one that is empty counts as 1.
+    fn divisor(&mut self, scope: &Scope<'_>, dim: &Dim) -> Word {
+        let full = scope.kernel().facts.is_positive(dim);
+        if full { self.dim(dim) } else { self.dim(&dim.max(&Dim::ONE)) }
+    }
+
     /// A place in memory, counted from where what is bound begins.
     pub(crate) fn based(&self, memory: MemoryId, word: Word) -> Word {
         match self.bases.contains(&memory) {
@@ -120,10 +126,10 @@ impl Parameters {
             let value = match atom {
                 Atom::Axis(a) => self.fixed.get(a).cloned().unwrap_or(Word::Axis(*a)),
                 Atom::Div(i, d) => {
-                    Word::Div(Box::new(self.simplified(scope, i)), Box::new(self.dim(d)), sign(i))
+                    Word::Div(Box::new(self.simplified(scope, i)), Box::new(self.divisor(scope, d)), sign(i))
                 }
                 Atom::Mod(i, d) => {
-                    Word::Mod(Box::new(self.simplified(scope, i)), Box::new(self.dim(d)), sign(i))
+                    Word::Mod(Box::new(self.simplified(scope, i)), Box::new(self.divisor(scope, d)), sign(i))
                 }
                 Atom::Min(m) => Word::Min(m.iter().map(|i| self.simplified(scope, i)).collect()),
                 Atom::Max(m) => Word::Max(m.iter().map(|i| self.simplified(scope, i)).collect()),

@@ -137,7 +137,7 @@ impl<'k> Machine<'k> {
             NoValue::Unset(a) => {
                 self.error(format!("axis `{}` is used outside its loop", self.kernel.axis(a).name))
             }
-            NoValue::Overflow => self.error("an index divides by 0 or leaves 64 bits"),
+            NoValue::Overflow => self.error("an index leaves 64 bits"),
             NoValue::Missing(b) => {
                 let name = &self.kernel.buffer(b).name;
                 self.error(format!("an index mentions an element of `{name}` that is not there"))

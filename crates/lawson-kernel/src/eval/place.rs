@@ -27,7 +27,7 @@ enum Part {
 pub(super) enum NoValue {
     /// An axis is used outside its loop.
     Unset(AxisId),
-    /// It divides by 0 or leaves 64 bits.
+    /// It leaves 64 bits.
     Overflow,
     /// It mentions an element that is not there, or no integer.
     Missing(BufferId),
@@ -64,8 +64,8 @@ impl Place {
         for (atom, c) in index.terms() {
             let part = match atom {
                 Atom::Axis(a) => Part::Axis(*a),
-                Atom::Div(i, d) => Part::Div(Place::of(i, value_of)?, size(d, value_of)?),
-                Atom::Mod(i, d) => Part::Mod(Place::of(i, value_of)?, size(d, value_of)?),
+                Atom::Div(i, d) => Part::Div(Place::of(i, value_of)?, size(d, value_of)?.max(1)),
+                Atom::Mod(i, d) => Part::Mod(Place::of(i, value_of)?, size(d, value_of)?.max(1)),
                 Atom::Min(m) => Part::Min(all(m)?),
                 Atom::Max(m) => Part::Max(all(m)?),
                 Atom::At(d) => Part::At(d.buffer, all(&d.index)?, size(&d.end, value_of)?),
