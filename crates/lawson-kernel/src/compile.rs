@@ -15,8 +15,8 @@ use crate::host::{defined, extract, is_of_host};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::{Machine, Machines};
-use crate::partition::{Fusion, Part, Partition, partition_within};
-use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Scheduled, Slot, Step, ValuePort};
+use crate::partition::{Fusion, Part, Partition, Refusal, partition_within};
+use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Scheduled, Slot, Step, Unjoined, ValuePort};
 use crate::tree::Kernel;
 use lawson_graph::{
     Decomposed, Def, Dim, Error, Graph, NodeId, Op, Result, Symbol, TensorType, Type, ValueId,
@@ -84,11 +84,13 @@ fn compile_within(
         plan,
         known: Vec::new(),
         ready: Vec::new(),
+        within: Vec::new(),
         ordered: *orders != Orders::default(),
         reads_ordered: false,
     };
     let targets = (0..graph.outputs().len()).map(Target::Output).collect();
     let Partition { parts, refused } = partition_within(graph, orders, machines, part_of);
+    common.note_refused(graph, refused);
     watch(Stage::Partition);
     let steps = match block(graph, &mut common, Vec::new(), targets, parts, orders) {
         Ok((steps, _)) => steps,
@@ -98,7 +100,6 @@ fn compile_within(
         Err(error) => return Err(error),
     };
     common.plan.steps = steps;
-    common.plan.refused = refused;
     if cfg!(debug_assertions) {
         crate::borrow::assert(&common.plan, None)?;
     }
@@ -116,10 +117,22 @@ struct Common<'m> {
     known: Vec<Known>,
     /// Kernels that were scheduled and wait to be part of the plan.
     ready: Vec<(Wanted, Result<Scheduled>)>,
+    /// The bodies that are being planned, the outermost first.
+    within: Vec<String>,
     /// Whether values may lie in other orders than that of their types.
     ordered: bool,
     /// Whether one that does would have to be read by the interpreter.
     reads_ordered: bool,
+}
+
+impl Common<'_> {
+    /// Keeps what stays apart in a graph or the body that is being planned.
+    fn note_refused(&mut self, graph: &Graph, refused: Vec<Refusal>) {
+        let within: Vec<String> = self.within.iter().rev().cloned().collect();
+        let all = refused.into_iter();
+        let all = all.map(|r| Unjoined { within: within.clone(), refusal: r.named(graph) });
+        self.plan.refused.extend(all);
+    }
 }
 
 /// A kernel of the plan.
@@ -181,18 +194,23 @@ fn block(
     Ok((p.steps, outputs))
 }
 
-/// The steps of a body, as [`block`] gives them.
+/// The steps of a body, as [`block`] gives them; `what` says which it is.
 fn body(
     graph: &Graph,
     common: &mut Common<'_>,
     inputs: Vec<Slot>,
     targets: Vec<Target>,
+    what: String,
 ) -> Result<(Vec<Step>, Vec<Slot>)> {
     let orders = if common.ordered { orders(graph, common.machines.target) } else { Orders::default() };
     let alone: Vec<NodeId> = graph.node_ids().collect();
     let part_of = (common.fusion == Fusion::Separate).then_some(alone.as_slice());
-    let parts = partition_within(graph, &orders, common.machines, part_of).parts;
-    block(graph, common, inputs, targets, parts, &orders)
+    let Partition { parts, refused } = partition_within(graph, &orders, common.machines, part_of);
+    common.within.push(what);
+    common.note_refused(graph, refused);
+    let steps = block(graph, common, inputs, targets, parts, &orders);
+    common.within.pop();
+    steps
 }
 
 struct Planner<'g, 'c, 'm> {
@@ -242,7 +260,7 @@ impl Planner<'_, '_, '_> {
             return Err(why);
         }
         if let [n] = group.nodes.as_slice()
-            && self.control(*n)?
+            && self.control(*n, &why)?
         {
             return Ok(());
         }

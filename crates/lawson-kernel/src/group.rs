@@ -102,6 +102,8 @@ pub enum Refused {
     Separate,
     /// One of them has a dtype that the target does not compute with, and would take the other along to the host.
     Foreign,
+    /// Only one of them has sizes that are found in a run, or these are found at different times.
+    Stages,
     /// They run in different places, or a body has nodes in another place than its loop.
     Places,
     /// A pattern was expected that is not there.
@@ -181,6 +183,12 @@ impl fmt::Display for Refused {
                 write!(f, "a group of {nodes} nodes; expected 1 to {MAX_NODES}")
             }
             Refused::Alone => write!(f, "one of them is not computed by loops over elements"),
+            Refused::Stages => {
+                write!(
+                    f,
+                    "not all sizes of both are known at the same time: one of them waits for what a run finds"
+                )
+            }
             Refused::Products => {
                 write!(f, "a kernel has one tile, for products that go through the same loops abreast")
             }

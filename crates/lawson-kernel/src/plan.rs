@@ -67,8 +67,17 @@ pub struct Plan {
     pub buffers: Vec<PlanBuffer>,
     /// What happens, in order.
     pub steps: Vec<Step>,
-    /// Which kernels were not made one, and why.
-    pub refused: Vec<Refusal>,
+    /// Which kernels were not made one, and why; stages say it of themselves.
+    pub refused: Vec<Unjoined>,
+}
+
+/// Two kernels that were not made one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unjoined {
+    /// The bodies of loops and branches that they are in, the innermost first.
+    pub within: Vec<String>,
+    /// Which, and why.
+    pub refusal: Refusal<String>,
 }
 
 /// A kernel and what a plan says of it.

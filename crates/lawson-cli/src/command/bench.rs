@@ -9,6 +9,8 @@ use crate::quantity::measured;
 use crate::report::{Outcome, Reporter};
 use crate::{device, input, load};
 use lawson::graph::{Bindings, Cost, Graph};
+use lawson::kernel::machine::Machine;
+use lawson::kernel::predict::predict_plan;
 use lawson::kernel::{Plan, PlanBuffer};
 use lawson::wgpu::Pace;
 use lawson::{Code, CompileOptions, CompileTimes, Error, Program, Result, Session, Team, Value};
@@ -78,7 +80,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         device: device::open(args.target, &DeviceArgs { device: args.device.clone() })?,
     };
     let device = options.device.as_ref().map(|d| d.adapter()).transpose()?.map(|a| a.name);
-    let machine = steps::machine(reporter, options.device.as_ref())?;
+    let machine = steps::machine(reporter, options.device.as_ref(), options.isa)?;
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
     let mut all = Vec::new();
@@ -103,12 +105,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         all.push(Timed { threads, device, first, samples, batch, iteration, in_one, steps });
     }
     let memory = memory(&program, &bindings)?;
-    // What a run moves at least: what its steps read and write.
-    let bytes = match program.plan() {
-        Some(plan) => Some(lawson::kernel::predict::predict_plan(plan, &machine, &bindings, 1)?)
-            .map(|all| all.iter().flatten().map(|p| p.bytes()).sum::<f64>()),
-        None => None,
-    };
+    let bytes = moved(&program, &machine, &bindings)?;
     if reporter.json {
         let runs: Vec<Json> = all.iter().map(|t| t.to_json(flops, bytes)).collect();
         let report = json!({
@@ -142,6 +139,13 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         t.print(flops, bytes, out)?;
     }
     Ok(())
+}
+
+/// The bytes that a run moves at least, which its kernels read and write; none where it does something else, too.
+fn moved(program: &Program, machine: &Machine, bindings: &Bindings) -> Result<Option<f64>> {
+    let Some(plan) = program.plan() else { return Ok(None) };
+    let all = predict_plan(plan, machine, bindings, 1)?;
+    Ok(all.into_iter().map(|p| p.map(|p| p.bytes())).sum())
 }
 
 fn teams(args: &BenchArgs) -> Result<Vec<Team>> {

@@ -10,8 +10,7 @@ use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, emit, plan_for};
 use lawson::graph::{Bindings, Dim, Graph};
-use lawson::kernel::partition::Refusal;
-use lawson::kernel::plan::Skipping;
+use lawson::kernel::plan::{Skipping, Unjoined};
 use lawson::kernel::{Action, Again, Barrier, Bound, Kernel, Plan, Step};
 use lawson::wgpu::Capabilities;
 use lawson::{Code, Error, Result};
@@ -55,7 +54,7 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
             report["plan"] = plan_json(&plan, bound.as_ref());
         }
         if args.refused {
-            report["refused"] = plan.refused.iter().map(|r| refusal_json(&graph, r)).collect();
+            report["refused"] = refused(&plan).into_iter().map(refusal_json).collect();
         }
         if args.kernels || args.dump_asm {
             report["kernels"] = code.iter().map(|(at, c)| kernel_json(at, c, args)).collect();
@@ -69,7 +68,7 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         }
     }
     if args.refused {
-        refusals(&graph, &plan, out)?;
+        refusals(&plan, out)?;
     }
     if args.kernels || args.dump_asm {
         for (at, code) in &code {
@@ -117,17 +116,27 @@ fn shaders(plan: &Plan) -> BTreeSet<usize> {
     found
 }
 
+/// What was not made one in a plan, and then in its stages, which have numbers.
+fn refused(plan: &Plan) -> Vec<(Option<usize>, &Unjoined)> {
+    let plans = plan.plans().into_iter().enumerate();
+    plans.flat_map(|(n, plan)| plan.refused.iter().map(move |r| (n.checked_sub(1), r))).collect()
+}
+
 /// Which kernels were not made one: the value between them or that both read, what reads it, why, and both predicted times.
-fn refusals(graph: &Graph, plan: &Plan, out: &mut dyn Write) -> Outcome {
-    if plan.refused.is_empty() {
+fn refusals(plan: &Plan, out: &mut dyn Write) -> Outcome {
+    let all = refused(plan);
+    if all.is_empty() {
         return Ok(writeln!(
             out,
             "// nothing was refused: no kernel reads what another one writes, or would gain by another one that reads the same"
         )?);
     }
-    for r in &plan.refused {
-        let (value, reader) = (graph.value_name(r.value), graph.value_name(r.reader));
-        match r.beside.map(|v| graph.value_name(v)) {
+    for (stage, Unjoined { within, refusal: r }) in all {
+        let places = within.iter().map(|w| format!("in {w}, "));
+        let place: String = places.chain(stage.map(|s| format!("in stage {s}, "))).collect();
+        write!(out, "{place}")?;
+        let (value, reader) = (&r.value, &r.reader);
+        match &r.beside {
             Some(other) => writeln!(out, "%{value} is read by the kernels of %{other} and of %{reader}")?,
             None => writeln!(out, "%{value} is written for the kernel of %{reader}")?,
         }
@@ -141,11 +150,13 @@ fn seconds(s: f64) -> String {
     if s < 1e-3 { format!("{:.2} µs", s * 1e6) } else { format!("{:.2} ms", s * 1e3) }
 }
 
-fn refusal_json(graph: &Graph, r: &Refusal) -> Json {
+fn refusal_json((stage, Unjoined { within, refusal: r }): (Option<usize>, &Unjoined)) -> Json {
     json!({
-        "value": graph.value_name(r.value),
-        "reader": graph.value_name(r.reader),
-        "beside": r.beside.map(|v| graph.value_name(v)),
+        "stage": stage,
+        "within": within,
+        "value": r.value,
+        "reader": r.reader,
+        "beside": r.beside,
         "why": r.why.to_string(),
         "apart_seconds": r.apart,
         "together_seconds": r.together,

@@ -42,6 +42,57 @@ fn bench_says_how_long_each_stage_and_each_kernel_took() {
     assert!(table.contains("geometric mean") && table.contains("tanh"), "{table}");
 }
 
+/// A loop, something that is sorted, and two kernels.
+const MIXED: &str = "lawson 1
+    graph @m(%x: f32[16, 16], %w: f32[16, 16]) -> (y: f32[16, 16], z: f32[16, 16]) {
+      %e = exp %x
+      %l = scan %e, %w {carried = 1, scanned = 0, length = 10} body(%s: f32[16, 16], %w: f32[16, 16]) {
+        %t = contract %s, %w {batch = [], sum = [[1, 0]]}
+        return %t
+      }
+      %y = neg %l
+      %z = sort %e {axis = 0, descending = false}
+      return %y, %z
+    }";
+
+#[test]
+fn bench_has_a_row_for_every_step_and_predicts_nothing_of_loops() {
+    if !cpu_runs() {
+        return;
+    }
+    let f = Folder::new();
+    f.file("mixed.law", MIXED);
+    let args = ["bench", "mixed.law", "--seconds", "0", "--threads", "1", "--kernels"];
+    let (said, code) = f.json(&[&args[..], &["--json"]].concat());
+    assert_eq!(code, 0, "{said}");
+    let kernels = &said["runs"][0]["kernels"];
+    let steps = kernels["steps"].as_array().unwrap();
+    let without: Vec<&str> =
+        steps.iter().filter(|s| s["predicted_us"].is_null()).map(|s| s["kind"].as_str().unwrap()).collect();
+    assert!(without.iter().any(|k| k.starts_with("loop over")), "{kernels}");
+    assert!(without.contains(&"sort by the interpreter"), "{kernels}");
+    assert!(steps.iter().any(|s| s["kind"] == "kernel" && s["ratio"].is_number()), "{kernels}");
+    let share: f64 = steps.iter().map(|s| s["share"].as_f64().unwrap()).sum();
+    assert!((share - 1.0).abs() < 1e-6, "{share}");
+    assert!(kernels["unpredicted_share"].as_f64().unwrap() > 0.0);
+    // Steps have the numbers that the plan has, in which those of the loop's body count.
+    let (shown, _) = f.json(&["show", "mixed.law", "--plan", "--json"]);
+    let inside = |s: &serde_json::Value| s["body"].as_array().map_or(0, Vec::len);
+    let mut numbers = Vec::new();
+    shown["plan"]["steps"].as_array().unwrap().iter().fold(0, |n, s| {
+        numbers.push(n);
+        n + 1 + inside(s)
+    });
+    assert_eq!(steps.iter().map(|s| s["step"].as_u64().unwrap() as usize).collect::<Vec<_>>(), numbers);
+    // How many bytes move is not known of all, so nothing is said.
+    assert!(said["bytes"].is_null(), "{said}");
+    let table = out(&f.run(&args));
+    assert!(table.contains("nothing is predicted of"), "{table}");
+    let (said, _) = f.json(&[&args[..], &["--isa", "portable", "--json"]].concat());
+    let kernels = &said["runs"][0]["kernels"];
+    assert!(kernels["error"].is_null() && !kernels["steps"].as_array().unwrap().is_empty(), "{kernels}");
+}
+
 #[test]
 fn bench_runs_the_reference_target_and_refuses_what_it_has_not() {
     let f = Folder::new();

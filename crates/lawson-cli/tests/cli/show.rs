@@ -80,6 +80,75 @@ fn show_says_which_kernels_read_the_same_and_stay_apart() {
     assert_eq!(report["refused"][0]["beside"], "a");
 }
 
+/// A loop whose body is two kernels.
+const STEPS: &str = "lawson 1
+    graph @m(%n: i32[], %x: f32[64, 64], %w: f32[64, 64]) -> (i: i32[], y: f32[64, 64]) {
+      %zero: i32[] = constant 0
+      %i, %y = while %zero, %x, %n, %w {carried = 2} cond(%i: i32[], %y: f32[64, 64], %n: i32[], %w: f32[64, 64]) {
+        %c = lt %i, %n
+        return %c
+      } body(%i: i32[], %y: f32[64, 64], %n: i32[], %w: f32[64, 64]) {
+        %one: i32[] = constant 1
+        %j = add %i, %one
+        %e = exp %y
+        %z = contract %e, %w {batch = [], sum = [[1, 0]]}
+        return %j, %z
+      }
+      return %i, %y
+    }";
+
+/// Kernels for a size that is found in a run: one computes elements of what is found, one has a product of them.
+const FOUND: &str = "lawson 1
+    graph @f(%x: f32[9, 64], %keep: bool[9], %w: f32[64, 64]) -> (y: f32[64]) {
+      %at = nonzero %keep {symbol = K}
+      %b = gather %x, %at {axes = [0]}
+      %e = exp %b
+      %p = contract %e, %w {batch = [], sum = [[1, 0]]}
+      %y = reduce_max %p {axes = [0]}
+      return %y
+    }";
+
+#[test]
+fn show_says_what_was_not_fused_in_bodies_and_in_stages() {
+    let folder = Folder::new();
+    folder.file("loop.law", STEPS);
+    let text = fine(&folder.run(&["show", "loop.law", "--refused"]));
+    assert!(
+        text.contains("in the body of the loop that makes %i, %y, %e is written for the kernel of %z"),
+        "{text}"
+    );
+    folder.file("found.law", FOUND);
+    let text = fine(&folder.run(&["show", "found.law", "--refused"]));
+    assert!(text.contains("in stage 0, %e is written for the kernel of %p"), "{text}");
+    let report = json(&folder.run(&["show", "found.law", "--refused", "--json"]));
+    let refused = report["refused"].as_array().unwrap();
+    let inside = |r: &&serde_json::Value| r["value"] == "e" || r["value"] == "p";
+    assert!(refused.iter().filter(inside).all(|r| r["stage"] == 0), "{report}");
+    // The stage waits for the size, and for where its elements are.
+    let waits = |r: &&serde_json::Value| r["why"].as_str().unwrap().contains("what a run finds");
+    let waiting: Vec<_> = refused.iter().filter(waits).collect();
+    assert_eq!(waiting.len(), 1, "{report}");
+    assert_eq!((&waiting[0]["reader"], &waiting[0]["stage"]), (&"at".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn show_says_why_a_scan_stays_a_loop() {
+    let folder = Folder::new();
+    folder.file(
+        "scan.law",
+        "lawson 1
+         graph @s(%x: f32[8, 8], %w: f32[8, 8]) -> (y: f32[8, 8]) {
+           %y = scan %x, %w {carried = 1, scanned = 0, length = 10} body(%s: f32[8, 8], %w: f32[8, 8]) {
+             %t = contract %s, %w {batch = [], sum = [[1, 0]]}
+             return %t
+           }
+           return %y
+         }",
+    );
+    let text = fine(&folder.run(&["show", "scan.law", "--plan"]));
+    assert!(text.contains("its body computes elements from several others"), "{text}");
+}
+
 #[test]
 fn show_prints_kernels_that_can_be_read_back() {
     let folder = Folder::new();

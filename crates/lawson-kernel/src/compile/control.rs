@@ -8,11 +8,11 @@ use super::{Planner, Target, body as block};
 use crate::host::touches_host;
 use crate::plan::{Action, Again, Barrier, Branch, Carried, Loop, Mode, Order, Place, Plan, Row, Slot, Step};
 use lawson_graph::op::{Cond, Scan, While};
-use lawson_graph::{NodeId, Op, Result, TensorType, ValueId};
+use lawson_graph::{Error, NodeId, Op, Result, TensorType, ValueId};
 
 impl Planner<'_, '_, '_> {
-    /// Plans a node that is control flow, and says whether it is. It is not where values of the host go in or out.
-    pub(super) fn control(&mut self, n: NodeId) -> Result<bool> {
+    /// Plans a node that is control flow and for this reason no kernel, and says whether it is. It is not where values of the host go in or out.
+    pub(super) fn control(&mut self, n: NodeId, why: &Error) -> Result<bool> {
         let node = self.graph.node(n);
         if touches_host(self.graph, node, &self.defined) {
             return Ok(false);
@@ -23,7 +23,7 @@ impl Planner<'_, '_, '_> {
             Op::Cond(op) => self.branch(op, &operands, &results)?,
             // Rows must begin at whole bytes.
             Op::Scan(op) if self.rows_are_bytes(op, &operands, &results)? => {
-                self.scan(op, &operands, &results)?;
+                self.scan(op, &operands, &results, why)?;
             }
             _ => return Ok(false),
         }
@@ -64,6 +64,12 @@ impl Planner<'_, '_, '_> {
         Ok(state)
     }
 
+    /// What a body of a node is called where something in it is refused.
+    fn called(&self, part: &str, results: &[ValueId]) -> String {
+        let names: Vec<String> = results.iter().map(|v| format!("%{}", self.graph.value_name(*v))).collect();
+        format!("{part} that makes {}", names.join(", "))
+    }
+
     fn captured(&mut self, captures: &[ValueId]) -> Result<Vec<Slot>> {
         captures.iter().map(|v| self.slot(*v)).collect()
     }
@@ -73,18 +79,19 @@ impl Planner<'_, '_, '_> {
         let mut given = self.captured(captures)?;
         let state = self.state(first, results)?;
         given.splice(0..0, state.iter().copied());
-        let (steps, condition) = block(&op.cond, self.common, given.clone(), vec![Target::Anywhere])?;
+        let what = self.called("the condition of the loop", results);
+        let (steps, condition) = block(&op.cond, self.common, given.clone(), vec![Target::Anywhere], what)?;
         let targets = state.iter().map(|s| Target::Next(*s)).collect();
-        let (body, next) = block(&op.body, self.common, given, targets)?;
-        let mut body = body;
+        let what = self.called("the body of the loop", results);
+        let (mut body, next) = block(&op.body, self.common, given, targets, what)?;
         let carried = self.carried(&state, &next, &mut body, Some(condition[0]));
         let again = Again::While { steps, condition: condition[0] };
-        let action = Action::Loop(Box::new(Loop { again, carried, rows: Vec::new(), body }));
+        let action = Action::Loop(Box::new(Loop { again, carried, rows: Vec::new(), body, why: None }));
         self.push(Step::new(action, []));
         Ok(())
     }
 
-    fn scan(&mut self, op: &Scan, operands: &[ValueId], results: &[ValueId]) -> Result<()> {
+    fn scan(&mut self, op: &Scan, operands: &[ValueId], results: &[ValueId], why: &Error) -> Result<()> {
         let (first, rest) = operands.split_at(op.carried);
         let (scanned, captures) = rest.split_at(op.scanned);
         let captured = self.captured(captures)?;
@@ -105,11 +112,12 @@ impl Planner<'_, '_, '_> {
             rows.push(Row { row, order });
             targets.push(Target::Slot(row));
         }
-        let (body, next) = block(&op.body, self.common, given, targets)?;
-        let mut body = body;
+        let what = self.called("the body of the scan", results);
+        let (mut body, next) = block(&op.body, self.common, given, targets, what)?;
         let carried = self.carried(&state, &next, &mut body, None);
         let again = Again::Times(op.length.clone());
-        self.push(Step::new(Action::Loop(Box::new(Loop { again, carried, rows, body })), []));
+        let scan = Loop { again, carried, rows, body, why: Some(why.clone()) };
+        self.push(Step::new(Action::Loop(Box::new(scan)), []));
         Ok(())
     }
 
@@ -150,8 +158,10 @@ impl Planner<'_, '_, '_> {
         for v in results {
             targets.push(Target::Slot(self.write(*v)?));
         }
-        let (then, _) = block(&op.then, self.common, given.clone(), targets.clone())?;
-        let (otherwise, _) = block(&op.otherwise, self.common, given, targets)?;
+        let what = self.called("the first branch", results);
+        let (then, _) = block(&op.then, self.common, given.clone(), targets.clone(), what)?;
+        let what = self.called("the second branch", results);
+        let (otherwise, _) = block(&op.otherwise, self.common, given, targets, what)?;
         self.push(Step::new(Action::Branch(Box::new(Branch { condition, then, otherwise })), []));
         Ok(())
     }

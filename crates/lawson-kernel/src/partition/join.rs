@@ -89,6 +89,8 @@ pub(super) struct Groups<'g> {
     pub(super) forms: RefCell<Forms<'g>>,
     /// What lowering said of pairs, and the slots that these would take together by what it made of them.
     pub(super) refused: IdMap<(usize, usize), (Refused, f64)>,
+    /// The stage that a group is part of, once stages are found.
+    stage_of: IdMap<usize, usize>,
 }
 
 impl<'g> Groups<'g> {
@@ -112,6 +114,7 @@ impl<'g> Groups<'g> {
             lowered: IdMap::default(),
             forms: RefCell::default(),
             refused: IdMap::default(),
+            stage_of: IdMap::default(),
         };
         for n in graph.node_ids() {
             let constant = matches!(graph.node(n).op, Op::Constant(_));
@@ -500,8 +503,13 @@ impl<'g> Groups<'g> {
     /// The groups with their kernels, each after those that it needs.
     pub(super) fn finish(mut self) -> Partition {
         let groups = self.by_rank();
+        let units = self.with_stages(groups.clone());
+        for (n, unit) in units.iter().enumerate() {
+            if let Unit::Stage(groups) = unit {
+                self.stage_of.extend(groups.iter().map(|g| (*g, n)));
+            }
+        }
         let refused = groups.iter().flat_map(|g| self.refusals(*g)).collect();
-        let units = self.with_stages(groups);
         let parts = units.into_iter().flat_map(|unit| match unit {
             Unit::Group(g) => self.parts_of(g),
             Unit::Stage(groups) => vec![self.stage(&groups)],
@@ -550,14 +558,20 @@ impl<'g> Groups<'g> {
     /// Why a group is apart from those whose results it reads, and from those that read the same where that would gain.
     fn refusals(&self, b: usize) -> Vec<Refusal> {
         let mut refusals: Vec<Refusal> = Vec::new();
+        if self.members[b].outputs.is_empty() {
+            // It gives a size its value, which no kernel does.
+            return refusals;
+        }
         for v in &self.members[b].inputs {
-            if let Some(a) = self.producer(*v) {
+            // What stays apart in a stage is told by the plan of that stage.
+            let elsewhere = |a: &usize| self.stage_of.get(a).is_none_or(|s| self.stage_of.get(&b) != Some(s));
+            if let Some(a) = self.producer(*v).filter(elsewhere) {
                 refusals.push(self.refusal(*v, a, b, None));
             }
             let before =
                 |n: &&NodeId| self.of[n.index()].is_some_and(|g| self.members[g].rank < self.members[b].rank);
             let beside = self.flow.readers[v.index()].iter().rev().find(before);
-            let Some(a) = beside.and_then(|n| self.of[n.index()]) else { continue };
+            let Some(a) = beside.and_then(|n| self.of[n.index()]).filter(elsewhere) else { continue };
             let result = self.members[a].outputs.first().copied();
             let refusal = self.refusal(*v, a, b, result);
             let known = refusals.iter().any(|r| r.beside == result && result.is_some());
@@ -576,7 +590,11 @@ impl<'g> Groups<'g> {
     /// Why two groups are apart, of which the second reads a value.
     fn refusal(&self, value: ValueId, a: usize, b: usize, beside: Option<ValueId>) -> Refusal {
         let together = self.predicted(&self.joined(a, b));
-        let (why, together) = match (self.refused.get(&(a, b)).cloned(), self.examine(a, b)) {
+        let said = match self.stage_of.get(&a) == self.stage_of.get(&b) {
+            true => self.refused.get(&(a, b)).cloned(),
+            false => Some((Refused::Stages, together)),
+        };
+        let (why, together) = match (said, self.examine(a, b)) {
             (Some(said), _) => said,
             (None, Err(why)) => (why, together),
             (None, Ok(_)) => (Refused::Waits, together),

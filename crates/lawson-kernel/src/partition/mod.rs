@@ -60,19 +60,29 @@ pub struct Partition {
 
 /// Two groups that are not joined: one reads what the other computes, or both read the same and are predicted to gain by it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
+pub struct Refusal<V = ValueId> {
     /// The value that is written by the first and read by the second, or read by both.
-    pub value: ValueId,
+    pub value: V,
     /// A result of the group that reads it.
-    pub reader: ValueId,
+    pub reader: V,
     /// A result of the other group that reads it, if neither computes it.
-    pub beside: Option<ValueId>,
+    pub beside: Option<V>,
     /// Why the two stay apart.
     pub why: Refused,
     /// Seconds that the two are predicted to take.
     pub apart: f64,
     /// Seconds that they would take as one.
     pub together: f64,
+}
+
+impl Refusal {
+    /// The same with the names that a graph has for its values.
+    pub fn named(self, graph: &Graph) -> Refusal<String> {
+        let Refusal { value, reader, beside, why, apart, together } = self;
+        let [value, reader] = [value, reader].map(|v| graph.value_name(v));
+        let beside = beside.map(|v| graph.value_name(v));
+        Refusal { value, reader, beside, why, apart, together }
+    }
 }
 
 /// The groups of a graph, for values that lie in these orders. Of composites only `attention` becomes a kernel.

@@ -485,6 +485,6 @@ impl Parser<'_> {
         };
         self.cursor.expect("{")?;
         let body = self.block(depth + 1)?;
-        Ok(Step::new(Action::Loop(Box::new(Loop { again, carried, rows, body })), []))
+        Ok(Step::new(Action::Loop(Box::new(Loop { again, carried, rows, body, why: None })), []))
     }
 }

@@ -106,6 +106,8 @@ pub struct Loop {
     pub rows: Vec<Row>,
     /// One iteration.
     pub body: Vec<Step>,
+    /// Why the whole of it is no kernel, where it might have been.
+    pub why: Option<Error>,
 }
 
 /// How often a loop runs.

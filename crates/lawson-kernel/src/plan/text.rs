@@ -187,6 +187,9 @@ fn block(
             Action::Declared { .. } => writeln!(f, "{margin}{n}: declared, {what}")?,
             Action::Loop(l) => {
                 writeln!(f, "{margin}{n}: {what}")?;
+                if let Some(why) = &l.why {
+                    writeln!(f, "{margin}   because {}", why.message())?;
+                }
                 if let Again::While { steps, .. } = &l.again {
                     writeln!(f, "{margin}   condition")?;
                     block(f, plan, steps, depth + 2, number)?;

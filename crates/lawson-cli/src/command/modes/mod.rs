@@ -82,7 +82,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     let places = place::find(args.device.as_deref(), reporter)?;
     wanted.check_modes(&places)?;
     check_destinations(args)?;
-    let machine = steps::machine(reporter, None)?;
+    let machine = steps::machine(reporter, None, None)?;
     let mut bench = Bench {
         bar: bar(reporter, &wanted, &places),
         found: Found { wanted, places, rows: Vec::new(), left_out: Vec::new() },
