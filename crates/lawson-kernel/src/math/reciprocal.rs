@@ -103,7 +103,7 @@ fn significand(x: f32) -> u64 {
 
 /// The least power of two above a normal number.
 fn power_above(x: f32) -> f32 {
-    f32::from_bits((x.to_bits() >> (BITS - 1)) + 1 << (BITS - 1))
+    f32::from_bits(((x.to_bits() >> (BITS - 1)) + 1) << (BITS - 1))
 }
 
 /// The greatest float whose product with `divisor` is at most 1, for the reciprocal of the divisor.
