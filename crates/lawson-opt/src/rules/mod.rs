@@ -5,6 +5,7 @@ mod algebra;
 mod axes;
 mod cast;
 mod concat;
+mod loops;
 mod shape;
 mod sink;
 mod slice;
@@ -22,6 +23,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         slice::RULES,
         absorb::RULES,
         sink::RULES,
+        loops::RULES,
     ]
     .into_iter()
     .flatten()

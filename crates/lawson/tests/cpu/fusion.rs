@@ -36,7 +36,7 @@ fn operators_apart_have_kernels_of_their_own_and_composites_are_one() {
     assert_eq!(launches(&fused), 2, "{}", fused.plan().unwrap());
     let refused = &apart.plan().unwrap().refused;
     assert_eq!(refused.len(), 3);
-    assert!(refused.iter().all(|r| r.why == Refused::Separate), "{refused:?}");
+    assert!(refused.iter().all(|r| r.refusal.why == Refused::Separate), "{refused:?}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_is_compared_with_its_own_extremum_is_computed_once() {
         );
         let program = compile(&text, Fusion::Predicted);
         let refused = &program.plan().unwrap().refused;
-        assert!(refused.iter().any(|r| r.why == Refused::Compared), "{function}: {refused:?}");
+        assert!(refused.iter().any(|r| r.refusal.why == Refused::Compared), "{function}: {refused:?}");
         for seed in 0..20 {
             let given = inputs(&text, &[], seed);
             let tensors: Vec<Tensor> = given.iter().cloned().map(Tensor::from).collect();

@@ -4,24 +4,25 @@ use super::{assert_right, compile, compile_on, graph, inputs, tensors, there};
 use lawson::graph::interp;
 use lawson::{Code, DType, Limits, Team, Tensor, TensorView, TensorViewMut, Value};
 
-const NEWTON: &str = "graph @root(%a: f32[N]) -> (x: f32[N], steps: i32[]) {
+/// How often it goes round is data, unless `MOST` is a constant.
+const NEWTON: &str = "graph @root(%a: f32[N], %n: i32[]) -> (x: f32[N], steps: i32[]) {
   %zero: i32[] = constant 0
   %one: f32[] = constant 1.0
   %first = broadcast %one {shape = [N], axes = []}
-  %x, %steps = while %first, %zero, %a {carried = 2}
-    cond(%x: f32[N], %k: i32[], %a: f32[N]) {
-      %most: i32[] = constant 7
-      %c = lt %k, %most
+  %x, %steps = while %first, %zero, %a, %n {carried = 2}
+    cond(%x: f32[N], %k: i32[], %a: f32[N], %n: i32[]) {
+      %seven: i32[] = constant 7
+      %c = lt %k, %MOST
       return %c }
-    body(%x: f32[N], %k: i32[], %a: f32[N]) {
+    body(%x: f32[N], %k: i32[], %a: f32[N], %n: i32[]) {
       %q = div %a, %x
       %s = add %x, %q
       %h: f32[] = constant 0.5
       %hs = broadcast %h {shape = [N], axes = []}
       %y = mul %s, %hs
       %one: i32[] = constant 1
-      %n = add %k, %one
-      return %y, %n }
+      %j = add %k, %one
+      return %y, %j }
   return %x, %steps }";
 
 /// The state is a product of matrices: a step that reads all of it writes the next.
@@ -109,14 +110,52 @@ fn while_loops_carry_state_and_read_captures() {
     if !there() {
         return;
     }
+    let text = NEWTON.replace("MOST", "n");
+    assert!(has_loops(&compile(&text)));
     for n in [1, 16, 33] {
-        let given = vec![lawson::HostTensor::from_slice(&[n], &vec![2f32; n]).unwrap()];
-        let plan = compile(NEWTON).plan().unwrap().to_string();
+        let a = lawson::HostTensor::from_slice(&[n], &vec![2f32; n]).unwrap();
+        let plan = compile(&text).plan().unwrap().to_string();
         assert_eq!(plan.matches(" in place").count(), 2, "{plan}");
-        let results = check(NEWTON, &given);
+        let results = check(&text, &[a, lawson::HostTensor::from_slice(&[], &[7i32]).unwrap()]);
         assert_eq!(results[1], Tensor::scalar(7i32));
         assert!((results[0].to_vec::<f32>().unwrap()[0] - 2f32.sqrt()).abs() < 1e-6);
     }
+}
+
+/// Whether a plan goes round any loop outside of kernels.
+fn has_loops(program: &lawson::Program) -> bool {
+    let steps = &program.plan().unwrap().steps;
+    steps.iter().any(|s| matches!(s.action, lawson::kernel::plan::Action::Loop(_)))
+}
+
+/// Its state stays in registers then, as that of a scan does.
+#[test]
+fn a_while_that_counts_to_a_constant_is_one_kernel() {
+    if !there() {
+        return;
+    }
+    let text = NEWTON.replace("MOST", "seven");
+    let program = compile(&text);
+    assert!(!has_loops(&program));
+    let a = lawson::HostTensor::from_slice(&[33], &[2f32; 33]).unwrap();
+    let results = check(&text, &[a, lawson::HostTensor::from_slice(&[], &[3i32]).unwrap()]);
+    assert_eq!(results[1], Tensor::scalar(7i32));
+    // What it counts is read in its body, too.
+    let sum = "graph @sum(%x: f32[N]) -> (y: f32[N]) {
+      %ten: i64[] = constant 10
+      %y, %k = while %x, %ten {carried = 2}
+        cond(%y: f32[N], %k: i64[]) { %end: i64[] = constant 1 %c = ge %k, %end return %c }
+        body(%y: f32[N], %k: i64[]) {
+          %f = cast %k {to = f32}
+          %b = broadcast %f {shape = [N], axes = []}
+          %s = add %y, %b
+          %by: i64[] = constant -3
+          %n = add %k, %by
+          return %s, %n }
+      return %y }";
+    let x = lawson::HostTensor::from_slice(&[5], &[1f32; 5]).unwrap();
+    assert_eq!(check(sum, &[x])[0].to_vec::<f32>().unwrap(), [1.0 + 10.0 + 7.0 + 4.0 + 1.0; 5]);
+    assert!(!has_loops(&compile(sum)));
 }
 
 #[test]
