@@ -3,7 +3,7 @@
 use crate::rewrite::{Rewriter, one};
 use crate::rule::{Exact, Instance, Rule};
 use lawson_graph::op::{BinaryKind, CompareKind, Effect, Family, Iota, Op, Scan, While};
-use lawson_graph::{DType, Def, Dim, Graph, HostTensor, Node, Registry, Result, Shape, ValueId};
+use lawson_graph::{DType, Def, Dim, Graph, GraphParts, HostTensor, Node, Registry, Result, Shape, ValueId};
 use std::sync::Arc;
 
 /// The most iterations whose numbers are made into a tensor, where a body reads them.
@@ -120,7 +120,9 @@ fn scanned_body(rw: &Rewriter<'_>, op: &While, place: usize, is_read: bool) -> R
             b.output(&output.name, v)?;
         }
     }
-    b.finish_sub_graph()
+    // What is known around is known of symbols that the body may not have.
+    let facts = body.facts().clone();
+    Ok(Graph::from_parts(GraphParts { facts, ..b.finish_sub_graph()?.into_parts() }))
 }
 
 /// What counts in a loop, if something does and the loop comes to an end by that.
