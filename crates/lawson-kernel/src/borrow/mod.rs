@@ -9,18 +9,20 @@
 //!    loop that may not run. The next state of a loop is written in every iteration.
 //! 3. Lives. Where buffers of the arena share bytes, none is written while another is still to be read. A step writes over
 //!    what it reads only where its kernel reads each element in the iteration that writes it ([`in_place`]).
-//! 4. Roles. Inputs and constants are not written; regions lie inside their buffers; state and next state are equally large and
+//! 4. Roles. Inputs and constants are not written; regions lie inside their buffers, and are as large as what the step works on; state and next state are equally large and
 //!    both in the arena; rows divide what they are rows of.
 //! 5. Stages. The plan of a stage satisfies all of this by itself, and its inputs and outputs are as large as the buffers that it is given.
 //! 6. Need. A barrier orders something; one that does not is a warning.
 //!
 //! Loops and branches begin and end with barriers. `walk.rs` goes through a plan in order, loops twice, so that what one iteration
-//! leaves meets what the next one finds; `bytes.rs` knows which bytes are written and which overlap; `explain.rs` has the words.
+//! leaves meets what the next one finds; `bytes.rs` knows which bytes are written and which overlap; `size.rs` compares what steps are given
+//! with what they work on; `explain.rs` has the words.
 //! Inside kernels, [`crate::verify()`] does the same for iterations that run together.
 
 mod bytes;
 mod explain;
 mod in_place;
+mod size;
 mod walk;
 
 pub use in_place::{all_in_place, in_place};

@@ -13,9 +13,9 @@ use std::collections::{HashMap, HashSet};
 /// Steps since the last barrier, with what they do.
 type Phase<'p> = Vec<(Numbered<'p>, Vec<Access>)>;
 
-struct Walk<'p> {
-    memory: Memory<'p>,
-    findings: Findings<'p>,
+pub(super) struct Walk<'p> {
+    pub(super) memory: Memory<'p>,
+    pub(super) findings: Findings<'p>,
     numbers: HashMap<*const Step, usize>,
     written: Written,
     phase: Phase<'p>,
@@ -56,6 +56,7 @@ impl<'p> Walk<'p> {
             if step.barrier == Barrier::Before {
                 self.barrier(&steps[n..]);
             }
+            self.sizes(self.numbered(step));
             match &step.action {
                 Action::Loop(l) => self.iterate(self.numbered(step), l),
                 Action::Branch(b) => self.branch(self.numbered(step), b),
@@ -234,28 +235,10 @@ impl<'p> Walk<'p> {
         a.part.is_none() && b.part.is_none() && at(a).is_some() && at(a) == at(b)
     }
 
-    /// The plan of a stage, and what it is given.
+    /// The plan of a stage.
     fn stage(&mut self, step: Numbered<'p>, s: &'p Staged) {
         if self.stages.insert(step.number) {
             self.findings.inside(step, check(&s.plan, None, &[]));
-        }
-        for b in &s.plan.buffers {
-            let argument = match b.place {
-                Place::Input(n) => n,
-                Place::Output(n) => s.inputs.len() + n,
-                _ => continue,
-            };
-            let Some(region) = step.step.buffers.get(argument) else { continue };
-            let given = self.memory.plan.buffer(region.slot);
-            let (from, to) = region.range(&given.bytes);
-            let bytes = to - from;
-            if !matches!(given.place, Place::Value(_)) && !s.plan.facts.equal(&bytes, &b.bytes) {
-                let message = format!(
-                    "the stage of step {} has {} bytes for `{}`, and is given `{}` with {bytes}",
-                    step.number, b.bytes, b.name, given.name
-                );
-                self.findings.region(&self.memory, step, message, "a stage works on whole buffers");
-            }
         }
     }
 
