@@ -4,10 +4,10 @@ use super::bytes::{Memory, Written};
 use super::explain::{Findings, Numbered};
 use super::{Report, in_place};
 use crate::plan::{
-    Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Plan, Region, Slot, Staged,
-    Step,
+    Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Places, Plan, Region, Slot,
+    Staged, Step, ValuePort,
 };
-use lawson_graph::{Dim, Place as Where};
+use lawson_graph::Dim;
 use std::collections::{HashMap, HashSet};
 
 /// Steps since the last barrier, with what they do.
@@ -23,15 +23,21 @@ pub(super) struct Walk<'p> {
     proofs: HashMap<(usize, usize, usize), bool>,
     /// Stages whose plans were checked.
     stages: HashSet<usize>,
+    /// Where the parts of stages stand, by step.
+    inside: HashMap<usize, Option<&'p Places>>,
 }
 
-pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: &'p [Where]) -> Report {
+pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: Option<&'p Places>) -> Report {
     let memory = Memory::new(plan, bound);
     let written = memory.at_first();
-    let mut numbers = HashMap::new();
+    let (mut numbers, mut inside) = (HashMap::new(), HashMap::new());
     plan.visit(&mut |step, _| {
         let number = numbers.len();
         numbers.insert(std::ptr::from_ref(step), number);
+        if matches!(step.action, Action::Staged(_)) {
+            let inner = places.and_then(|p| p.stages.get(inside.len()));
+            inside.insert(number, inner);
+        }
     });
     let mut walk = Walk {
         memory,
@@ -41,8 +47,10 @@ pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: &'p [W
         phase: Vec::new(),
         proofs: HashMap::new(),
         stages: HashSet::new(),
+        inside,
     };
     walk.block(&plan.steps);
+    walk.outputs();
     walk.findings.report
 }
 
@@ -130,6 +138,19 @@ impl<'p> Walk<'p> {
             self.written.write(&access.region, &root, step.number, &self.memory);
         }
         self.phase.push((step, accesses));
+    }
+
+    /// What the caller is given is written.
+    fn outputs(&mut self) {
+        for (n, b) in self.memory.plan.buffers.iter().enumerate() {
+            let slot = Slot(n as u32);
+            if !matches!(b.place, Place::Output(_) | Place::Value(ValuePort::Output(_))) {
+                continue;
+            }
+            if let Some(missing) = self.written.missing(&slot.into(), &self.memory) {
+                self.findings.unfinished(&self.memory, slot, &missing, self.written.over[n]);
+            }
+        }
     }
 
     fn reads(&mut self, step: Numbered<'p>, access: &Access) {
@@ -238,7 +259,8 @@ impl<'p> Walk<'p> {
     /// The plan of a stage.
     fn stage(&mut self, step: Numbered<'p>, s: &'p Staged) {
         if self.stages.insert(step.number) {
-            self.findings.inside(step, check(&s.plan, None, &[]));
+            self.findings
+                .inside(step, check(&s.plan, None, self.inside.get(&step.number).copied().flatten()));
         }
     }
 
