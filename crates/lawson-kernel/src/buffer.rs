@@ -80,6 +80,13 @@ impl Level {
     }
 }
 
+impl Buffer {
+    /// How many bytes it takes.
+    pub fn bytes(&self) -> Dim {
+        (self.layout.size.clone() * self.dtype.bits()).ceil_div(&Dim::from(8))
+    }
+}
+
 impl Layout {
     /// The last dimension lies densest.
     pub fn row_major(dims: &[Dim]) -> Layout {

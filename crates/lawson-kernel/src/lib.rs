@@ -46,7 +46,7 @@ pub use index::{Atom, Datum, Index};
 pub use layout::Orders;
 pub use plan::{
     Access, Action, Again, Barrier, Bound, Branch, Carried, Interpreted, Loop, Mode, Operators, Order, Place,
-    Plan, PlanBuffer, PlanText, Region, Row, Slot, Staged, Step, ValuePort, WrittenPlan, check_feeds,
+    Places, Plan, PlanBuffer, PlanText, Region, Row, Slot, Staged, Step, ValuePort, WrittenPlan, check_feeds,
 };
 pub use predict::predict;
 pub use range::{Range, Scope, Side, Truth};

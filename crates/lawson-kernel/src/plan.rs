@@ -24,7 +24,7 @@ mod transfer;
 pub use access::{Access, Mode};
 pub use apart::Apart;
 pub use arena::Bound;
-pub use parse::WrittenPlan;
+pub use parse::{Places, WrittenPlan};
 pub use step::{
     Action, Again, Barrier, Branch, Carried, Interpreted, Loop, Order, Region, Row, Staged, Step,
 };

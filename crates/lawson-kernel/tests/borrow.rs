@@ -181,11 +181,41 @@ fn texts_that_are_no_plans_are_errors_with_a_place() {
         ("lawson-plan 1 plan @p { unsafe name { } }", Code::Syntax, "quotes"),
         ("lawson-plan 1 plan @p { row r of r: 4 }", Code::UnknownName, "`r`"),
         ("lawson-plan 1 plan @p { ", Code::Syntax, "end of the text"),
+        ("\u{feff}lawson-plan 1 plan @p { }", Code::Syntax, "byte order mark"),
+        ("lawson-plan 1 plan @p { arena x: 4*9223372036854775807 }", Code::Syntax, "too large"),
+        ("lawson-plan 1 plan @p { arena x: 9223372036854775808 }", Code::DimOverflow, "63 bits"),
+        ("lawson-plan 1 plan @p { arena x: 0 - 4 }", Code::PlanRegion, "less than 0"),
+        ("lawson-plan 1 plan @p { input 18446744073709551615 x: 4 }", Code::DimOverflow, "63 bits"),
+        ("lawson-plan 1 plan @p { arena x: 4 at 18446744073709551615 }", Code::DimOverflow, "63 bits"),
+        ("lawson-plan 1 plan @p { arena x: 4 at 9223372036854775807 }", Code::DimOverflow, "last byte"),
+        (
+            "lawson-plan 1 plan @p { arena x: 4 step a writes x[0 to 99999999999999999999] }",
+            Code::DimOverflow,
+            "63 bits",
+        ),
+        (
+            "lawson-plan 1 plan @p { arena x: 4 loop 99999999999999999999 times { } }",
+            Code::DimOverflow,
+            "63 bits",
+        ),
+        ("lawson-plan 1 plan @p { output 0 x: 4 output 0 y: 4 }", Code::DuplicateName, "output 0"),
+        ("lawson-plan 1 plan @p { input 0 x: 4 value y of input 0 }", Code::DuplicateName, "input 0"),
+        ("lawson-plan 1 plan @p { arena x: 4 step a writes x barrier }", Code::Syntax, "behind this barrier"),
+        ("lawson-plan 1 plan @p { barrier barrier step a }", Code::Syntax, "behind this barrier"),
+        ("lawson-plan 1 plan @p { barrier unsafe \"r\" { } step a }", Code::Syntax, "empty"),
+        ("lawson-plan 1 plan @p { unsafe \"r\" { unsafe \"s\" { step a } } }", Code::Syntax, "another"),
+        ("lawson-plan 1 plan @p { unsafe \"r\" { loop 2 times { step a } } }", Code::Syntax, "as a whole"),
+        (
+            "lawson-plan 1 plan @p { stage @s (->) { arena x: 4 at 0 } }",
+            Code::PlanRegion,
+            "placed in the run",
+        ),
     ];
     for (text, code, part) in cases {
         let error = Plan::parse(text, None).unwrap_err();
         assert_eq!(error.code(), code, "{text}: {error}");
         assert!(error.to_string().contains(part), "{text}: {error}");
+        assert!(!error.places().is_empty(), "{text}: {error}");
     }
     let deep = format!("lawson-plan 1 plan @p {{ arena c: 1 {}", "branch c then { ".repeat(10_000));
     assert_eq!(Plan::parse(&deep, None).unwrap_err().code(), Code::Syntax);

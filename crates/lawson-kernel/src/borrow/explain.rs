@@ -2,8 +2,8 @@
 
 use super::Report;
 use super::bytes::{Memory, Span, phrase};
-use crate::plan::{Access, Mode, Slot, Step};
-use lawson_graph::{Code, Error, Place};
+use crate::plan::{Access, Mode, Places, Slot, Step};
+use lawson_graph::{Code, Error, Place, Side};
 
 /// The most findings of a kind: one mistake often has many consequences.
 const MOST: usize = 20;
@@ -18,7 +18,7 @@ pub(super) struct Numbered<'p> {
 /// Findings in the making.
 pub(super) struct Findings<'p> {
     pub(super) report: Report,
-    places: &'p [Place],
+    places: Option<&'p Places>,
 }
 
 fn bytes_of(memory: &Memory<'_>, span: &Span, slot: Slot) -> String {
@@ -32,13 +32,13 @@ fn bytes_of(memory: &Memory<'_>, span: &Span, slot: Slot) -> String {
 }
 
 impl<'p> Findings<'p> {
-    pub(super) fn new(places: &'p [Place]) -> Findings<'p> {
+    pub(super) fn new(places: Option<&'p Places>) -> Findings<'p> {
         Findings { report: Report::default(), places }
     }
 
     /// Where a step is: its line, or its number and what it does to the bytes.
     fn place(&self, step: Numbered<'_>, what: &str) -> Place {
-        match self.places.get(step.number) {
+        match self.places.and_then(|p| p.steps.get(step.number)) {
             Some(place) => place.clone(),
             None => Place::Step { number: step.number, what: what.to_string() },
         }
@@ -166,6 +166,34 @@ impl<'p> Findings<'p> {
             }
         };
         self.error(error.at(place));
+    }
+
+    /// An output is not written to its end.
+    pub(super) fn unfinished(
+        &mut self,
+        memory: &Memory<'_>,
+        slot: Slot,
+        missing: &Span,
+        over: Option<(Slot, usize)>,
+    ) {
+        let name = memory.plan.buffer(slot).name.clone();
+        let bytes = bytes_of(memory, missing, slot);
+        let message = match over {
+            Some((other, by)) => {
+                let other = &memory.plan.buffer(other).name;
+                format!("step {by} has written `{other}` over {bytes}, which the caller is given")
+            }
+            None => format!("no step writes {bytes}, which the caller is given"),
+        };
+        let place = match self.places.and_then(|p| p.buffers.get(slot.0 as usize)) {
+            Some(place) => place.clone(),
+            None => Place::Port { side: Side::Output, name },
+        };
+        self.error(
+            Error::new(Code::PlanUnwritten, message)
+                .at(place)
+                .help("let a step write all of the output, on every way that leads to the end of the plan"),
+        );
     }
 
     /// A step writes over what it reads.

@@ -6,27 +6,29 @@
 //!    regions that are disjoint for all sizes which the facts allow may be written side by side; atomic updates may meet each
 //!    other. What may meet although it should not stands in a named `unsafe` region, and the report says so.
 //! 2. Definition. Whatever is read was written before, on every way that leads there: in both branches, and before a
-//!    loop that may not run. The next state of a loop is written in every iteration.
+//!    loop that may not run. The next state of a loop is written in every iteration, and at the end all of every output is written.
 //! 3. Lives. Where buffers of the arena share bytes, none is written while another is still to be read. A step writes over
 //!    what it reads only where its kernel reads each element in the iteration that writes it ([`in_place`]).
-//! 4. Roles. Inputs and constants are not written; regions lie inside their buffers; state and next state are equally large and
+//! 4. Roles. Inputs and constants are not written; regions lie inside their buffers, and are as large as what the step works on; state and next state are equally large and
 //!    both in the arena; rows divide what they are rows of.
 //! 5. Stages. The plan of a stage satisfies all of this by itself, and its inputs and outputs are as large as the buffers that it is given.
 //! 6. Need. A barrier orders something; one that does not is a warning.
 //!
 //! Loops and branches begin and end with barriers. `walk.rs` goes through a plan in order, loops twice, so that what one iteration
-//! leaves meets what the next one finds; `bytes.rs` knows which bytes are written and which overlap; `explain.rs` has the words.
+//! leaves meets what the next one finds; `bytes.rs` knows which bytes are written and which overlap; `size.rs` compares what steps are given
+//! with what they work on; `explain.rs` has the words.
 //! Inside kernels, [`crate::verify()`] does the same for iterations that run together.
 
 mod bytes;
 mod explain;
 mod in_place;
+mod size;
 mod walk;
 
 pub use in_place::{all_in_place, in_place};
 
-use crate::plan::{Bound, Plan};
-use lawson_graph::{Error, Place, Result};
+use crate::plan::{Bound, Places, Plan};
+use lawson_graph::{Error, Result};
 
 /// What the checker found.
 #[derive(Clone, Debug, Default)]
@@ -39,9 +41,6 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// Where the steps of a plan stand in a text, in the order of [`Plan::visit`].
-pub type Places<'a> = &'a [Place];
-
 impl Report {
     /// The first error, if there is one.
     pub fn into_result(self) -> Result<()> {
@@ -51,12 +50,12 @@ impl Report {
 
 /// Checks a plan; its buffers too, where they are placed.
 pub fn check(plan: &Plan, bound: Option<&Bound>) -> Report {
-    walk::check(plan, bound, &[])
+    walk::check(plan, bound, None)
 }
 
-/// Checks a plan whose steps stand at these places of a text.
-pub fn check_text(plan: &Plan, bound: Option<&Bound>, places: Places<'_>) -> Report {
-    walk::check(plan, bound, places)
+/// Checks a plan whose parts stand at these places of a text.
+pub fn check_text(plan: &Plan, bound: Option<&Bound>, places: &Places) -> Report {
+    walk::check(plan, bound, Some(places))
 }
 
 /// Checks a plan that Lawson made: an error is a bug.

@@ -4,18 +4,18 @@ use super::bytes::{Memory, Written};
 use super::explain::{Findings, Numbered};
 use super::{Report, in_place};
 use crate::plan::{
-    Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Plan, Region, Slot, Staged,
-    Step,
+    Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Places, Plan, Region, Slot,
+    Staged, Step, ValuePort,
 };
-use lawson_graph::{Dim, Place as Where};
+use lawson_graph::Dim;
 use std::collections::{HashMap, HashSet};
 
 /// Steps since the last barrier, with what they do.
 type Phase<'p> = Vec<(Numbered<'p>, Vec<Access>)>;
 
-struct Walk<'p> {
-    memory: Memory<'p>,
-    findings: Findings<'p>,
+pub(super) struct Walk<'p> {
+    pub(super) memory: Memory<'p>,
+    pub(super) findings: Findings<'p>,
     numbers: HashMap<*const Step, usize>,
     written: Written,
     phase: Phase<'p>,
@@ -23,15 +23,21 @@ struct Walk<'p> {
     proofs: HashMap<(usize, usize, usize), bool>,
     /// Stages whose plans were checked.
     stages: HashSet<usize>,
+    /// Where the parts of stages stand, by step.
+    inside: HashMap<usize, Option<&'p Places>>,
 }
 
-pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: &'p [Where]) -> Report {
+pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: Option<&'p Places>) -> Report {
     let memory = Memory::new(plan, bound);
     let written = memory.at_first();
-    let mut numbers = HashMap::new();
+    let (mut numbers, mut inside) = (HashMap::new(), HashMap::new());
     plan.visit(&mut |step, _| {
         let number = numbers.len();
         numbers.insert(std::ptr::from_ref(step), number);
+        if matches!(step.action, Action::Staged(_)) {
+            let inner = places.and_then(|p| p.stages.get(inside.len()));
+            inside.insert(number, inner);
+        }
     });
     let mut walk = Walk {
         memory,
@@ -41,8 +47,10 @@ pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: &'p [W
         phase: Vec::new(),
         proofs: HashMap::new(),
         stages: HashSet::new(),
+        inside,
     };
     walk.block(&plan.steps);
+    walk.outputs();
     walk.findings.report
 }
 
@@ -56,6 +64,7 @@ impl<'p> Walk<'p> {
             if step.barrier == Barrier::Before {
                 self.barrier(&steps[n..]);
             }
+            self.sizes(self.numbered(step));
             match &step.action {
                 Action::Loop(l) => self.iterate(self.numbered(step), l),
                 Action::Branch(b) => self.branch(self.numbered(step), b),
@@ -129,6 +138,19 @@ impl<'p> Walk<'p> {
             self.written.write(&access.region, &root, step.number, &self.memory);
         }
         self.phase.push((step, accesses));
+    }
+
+    /// What the caller is given is written.
+    fn outputs(&mut self) {
+        for (n, b) in self.memory.plan.buffers.iter().enumerate() {
+            let slot = Slot(n as u32);
+            if !matches!(b.place, Place::Output(_) | Place::Value(ValuePort::Output(_))) {
+                continue;
+            }
+            if let Some(missing) = self.written.missing(&slot.into(), &self.memory) {
+                self.findings.unfinished(&self.memory, slot, &missing, self.written.over[n]);
+            }
+        }
     }
 
     fn reads(&mut self, step: Numbered<'p>, access: &Access) {
@@ -234,28 +256,11 @@ impl<'p> Walk<'p> {
         a.part.is_none() && b.part.is_none() && at(a).is_some() && at(a) == at(b)
     }
 
-    /// The plan of a stage, and what it is given.
+    /// The plan of a stage.
     fn stage(&mut self, step: Numbered<'p>, s: &'p Staged) {
         if self.stages.insert(step.number) {
-            self.findings.inside(step, check(&s.plan, None, &[]));
-        }
-        for b in &s.plan.buffers {
-            let argument = match b.place {
-                Place::Input(n) => n,
-                Place::Output(n) => s.inputs.len() + n,
-                _ => continue,
-            };
-            let Some(region) = step.step.buffers.get(argument) else { continue };
-            let given = self.memory.plan.buffer(region.slot);
-            let (from, to) = region.range(&given.bytes);
-            let bytes = to - from;
-            if !matches!(given.place, Place::Value(_)) && !s.plan.facts.equal(&bytes, &b.bytes) {
-                let message = format!(
-                    "the stage of step {} has {} bytes for `{}`, and is given `{}` with {bytes}",
-                    step.number, b.bytes, b.name, given.name
-                );
-                self.findings.region(&self.memory, step, message, "a stage works on whole buffers");
-            }
+            self.findings
+                .inside(step, check(&s.plan, None, self.inside.get(&step.number).copied().flatten()));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::text::kernel_in;
 use crate::verify::verify;
 use lawson_graph::syntax::{Cursor, Kind, Source, Span};
 use lawson_graph::{Bindings, Code, DType, Dim, Error, Place as Where, Result, TensorType};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// A plan that was read from a text.
@@ -21,8 +21,21 @@ pub struct WrittenPlan {
     pub plan: Plan,
     /// Where its buffers lie, if any says so; then all that are used do.
     pub bound: Option<Bound>,
-    /// Where its steps stand, in the order of [`Plan::visit`].
-    pub places: Vec<Where>,
+    /// Where its parts stand.
+    pub places: Places,
+    /// Kernels that the verifier refuses, in order; such a plan may be checked, and nothing else.
+    pub faults: Vec<Error>,
+}
+
+/// Where the parts of a plan stand in a text.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The buffers, by slot.
+    pub buffers: Vec<Where>,
+    /// The steps, in the order of [`Plan::visit`].
+    pub steps: Vec<Where>,
+    /// The parts of the stages, in the order of [`Plan::stages`].
+    pub stages: Vec<Places>,
 }
 
 /// How deep steps may hold steps.
@@ -44,34 +57,49 @@ impl Plan {
     /// # Ok::<(), lawson_graph::Error>(())
     /// ```
     pub fn parse(text: &str, file: Option<&str>) -> Result<WrittenPlan> {
-        let cursor = Cursor::new(Source { text, file });
+        let mut read = Plan::read(text, file)?;
+        if read.faults.is_empty() { Ok(read) } else { Err(read.faults.swap_remove(0)) }
+    }
+
+    /// Reads a plan from its text form; what the verifier says of its kernels stands beside it.
+    pub fn read(text: &str, file: Option<&str>) -> Result<WrittenPlan> {
+        let source = Source { text, file };
+        if text.starts_with('\u{feff}') {
+            let span = Span { start: 0, end: '\u{feff}'.len_utf8() };
+            return Err(source
+                .error(Code::Syntax, span, "the text begins with a byte order mark")
+                .help("save it as UTF-8 without one"));
+        }
         let mut p = Parser {
-            cursor,
+            cursor: Cursor::new(source),
+            lines: std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect(),
             plan: Plan::default(),
             slots: HashMap::new(),
             offsets: Vec::new(),
-            places: Vec::new(),
+            ports: HashSet::new(),
+            places: Places::default(),
+            faults: Vec::new(),
         };
         p.file()?;
-        let Parser { plan, offsets, places, .. } = p;
-        let bound = bound(&plan, offsets)?;
-        Ok(WrittenPlan { plan, bound, places })
+        let Parser { plan, offsets, places, faults, .. } = p;
+        let bound = bound(&plan, offsets, &places.buffers)?;
+        Ok(WrittenPlan { plan, bound, places, faults })
     }
 }
 
 /// Places that the text states, with sizes.
-fn bound(plan: &Plan, offsets: Vec<Option<usize>>) -> Result<Option<Bound>> {
+fn bound(plan: &Plan, offsets: Vec<Option<usize>>, places: &[Where]) -> Result<Option<Bound>> {
     if offsets.iter().all(Option::is_none) {
         return Ok(None);
     }
+    let wrong = |n: usize, message: String| Error::new(Code::PlanRegion, message).at(places[n].clone());
     let mut bytes = Vec::with_capacity(plan.buffers.len());
-    for b in &plan.buffers {
+    for (n, b) in plan.buffers.iter().enumerate() {
         let size = Bindings::new().eval(&b.bytes).ok().and_then(|n| usize::try_from(n).ok());
         let Some(size) = size else {
             let message =
                 format!("`{}` has {} bytes, but others say at which byte they lie", b.name, b.bytes);
-            return Err(Error::new(Code::PlanRegion, message)
-                .help("where buffers have places, all sizes are numbers"));
+            return Err(wrong(n, message).help("where buffers have places, all sizes are numbers"));
         };
         bytes.push(size);
     }
@@ -79,15 +107,22 @@ fn bound(plan: &Plan, offsets: Vec<Option<usize>>) -> Result<Option<Bound>> {
     plan.visit(&mut |step, _| plan.accesses(step).iter().for_each(|a| used[a.region.slot.0 as usize] = true));
     let mut arena = 0usize;
     for (n, b) in plan.buffers.iter().enumerate().filter(|(_, b)| matches!(b.place, Place::Arena)) {
-        let end = offsets[n].and_then(|at| at.checked_add(bytes[n]));
-        if !used[n] {
-            continue;
+        match offsets[n] {
+            Some(at) => match at.checked_add(bytes[n]).filter(|end| i64::try_from(*end).is_ok()) {
+                Some(end) => arena = arena.max(end),
+                None => {
+                    let message = format!("`{}` would end behind the last byte of any memory", b.name);
+                    return Err(Error::new(Code::DimOverflow, message)
+                        .at(places[n].clone())
+                        .help("all bytes of the arena have numbers below 2^63"));
+                }
+            },
+            None if used[n] => {
+                let message = format!("`{}` does not say at which byte it lies, but others do", b.name);
+                return Err(wrong(n, message).help("write `at` and a number behind its size"));
+            }
+            None => {}
         }
-        let Some(end) = end else {
-            let message = format!("`{}` does not say at which byte it lies, but others do", b.name);
-            return Err(Error::new(Code::PlanRegion, message).help("write `at` and a number behind its size"));
-        };
-        arena = arena.max(end);
     }
     Ok(Some(Bound { bytes, offsets, arena, needed: 0 }))
 }
@@ -102,10 +137,15 @@ enum Verb {
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
+    /// Where lines begin.
+    lines: Vec<usize>,
     plan: Plan,
     slots: HashMap<String, Slot>,
     offsets: Vec<Option<usize>>,
-    places: Vec<Where>,
+    /// The caller's buffers that have one.
+    ports: HashSet<(&'static str, usize)>,
+    places: Places,
+    faults: Vec<Error>,
 }
 
 impl Parser<'_> {
@@ -129,14 +169,53 @@ impl Parser<'_> {
         while self.cursor.at_word("kernel") {
             let cursor = Cursor::new(self.cursor.source);
             let taken = std::mem::replace(&mut self.cursor, cursor);
-            let at = taken.source.place(taken.span());
+            let at = self.place(taken.span());
             let (kernel, rest) = kernel_in(taken)?;
             self.cursor = rest;
-            verify(&kernel).map_err(|e| e.at(at))?;
+            self.faults.extend(verify(&kernel).err().map(|e| e.at(at)));
             self.plan.add_kernel(kernel, Schedule::default());
         }
         self.plan.steps = self.block(depth)?;
         Ok(())
+    }
+
+    /// The place of a span, as [`Source::place`] gives it, without going through the text from its beginning.
+    fn place(&self, span: Span) -> Where {
+        let source = self.cursor.source;
+        let line = self.lines.partition_point(|begin| *begin <= span.start).saturating_sub(1);
+        let begin = self.lines[line];
+        let rest = Source { text: &source.text[begin..], ..source };
+        match rest.place(Span { start: span.start - begin, end: span.end - begin }) {
+            Where::Source(mut found) => {
+                found.line += line;
+                Where::Source(found)
+            }
+            other => other,
+        }
+    }
+
+    /// A number of bytes, or of iterations.
+    fn dim(&mut self) -> Result<Dim> {
+        let start = self.cursor.span();
+        let dim = self.cursor.dim().map_err(|error| {
+            let here = self.cursor.span();
+            let text = self.cursor.source.slice(here);
+            match self.cursor.peek() == Kind::Int && text.parse::<i64>().is_err() {
+                true => self.too_large(here, text),
+                false => error,
+            }
+        })?;
+        let span = start.to(self.cursor.last());
+        if dim.as_const().is_some_and(|n| n < 0) {
+            let message = format!("`{}` is less than 0", self.cursor.source.slice(span));
+            return Err(self.cursor.source.error(Code::PlanRegion, span, message));
+        }
+        Ok(dim)
+    }
+
+    fn too_large(&self, span: Span, text: &str) -> Error {
+        let message = format!("the value of `{text}` does not fit in 63 bits");
+        self.cursor.source.error(Code::DimOverflow, span, message)
     }
 
     fn number(&mut self, what: &str) -> Result<usize> {
@@ -145,8 +224,17 @@ impl Parser<'_> {
         }
         let span = self.cursor.advance().span;
         let text = self.cursor.source.slice(span);
-        text.parse()
-            .map_err(|_| self.cursor.source.error(Code::Syntax, span, format!("`{text}` is too large")))
+        let number = text.parse::<i64>().ok().and_then(|n| usize::try_from(n).ok());
+        number.ok_or_else(|| self.too_large(span, text))
+    }
+
+    /// Notes that a buffer is the caller's of this number.
+    fn take_port(&mut self, side: &'static str, port: usize, span: Span) -> Result<()> {
+        if self.ports.insert((side, port)) {
+            return Ok(());
+        }
+        let message = format!("there are two buffers for {side} {port}");
+        Err(self.cursor.source.error(Code::DuplicateName, span, message))
     }
 
     /// Reads a buffer, if one stands here.
@@ -155,11 +243,16 @@ impl Parser<'_> {
         if !["input", "output", "constant", "arena", "host", "row", "value"].contains(&word) {
             return Ok(false);
         }
-        self.cursor.advance();
+        let start = self.cursor.advance().span;
         let port = match word {
             "input" | "output" => self.number("the number of the caller's buffer")?,
             _ => 0,
         };
+        match word {
+            "input" => self.take_port("input", port, start.to(self.cursor.last()))?,
+            "output" => self.take_port("output", port, start.to(self.cursor.last()))?,
+            _ => {}
+        }
         let (name, span) = self.cursor.name("the name of a buffer")?;
         let name = name.into_owned();
         let place = match word {
@@ -177,7 +270,7 @@ impl Parser<'_> {
             Place::Value(_) => Dim::ZERO,
             _ => {
                 self.cursor.expect(":")?;
-                self.cursor.dim()?
+                self.dim()?
             }
         };
         let place = match word {
@@ -193,6 +286,7 @@ impl Parser<'_> {
         };
         let slot = self.plan.add_buffer(PlanBuffer { name: name.clone(), bytes, place });
         self.offsets.push(at);
+        self.places.buffers.push(self.place(start.to(self.cursor.last())));
         match self.slots.insert(name.clone(), slot) {
             None => Ok(true),
             Some(_) => {
@@ -206,11 +300,16 @@ impl Parser<'_> {
         if !self.cursor.eat_word("of") {
             return Ok(ValuePort::Own);
         }
+        let start = self.cursor.span();
         if self.cursor.eat_word("input") {
-            return Ok(ValuePort::Input(self.number("the number of an input")?));
+            let port = self.number("the number of an input")?;
+            self.take_port("input", port, start.to(self.cursor.last()))?;
+            return Ok(ValuePort::Input(port));
         }
         self.cursor.expect_word("output")?;
-        Ok(ValuePort::Output(self.number("the number of an output")?))
+        let port = self.number("the number of an output")?;
+        self.take_port("output", port, start.to(self.cursor.last()))?;
+        Ok(ValuePort::Output(port))
     }
 
     fn slot(&mut self) -> Result<Slot> {
@@ -230,9 +329,9 @@ impl Parser<'_> {
         if !self.cursor.eat("[") {
             return Ok(slot.into());
         }
-        let from = self.cursor.dim()?;
+        let from = self.dim()?;
         self.cursor.expect_word("to")?;
-        let to = self.cursor.dim()?;
+        let to = self.dim()?;
         self.cursor.expect("]")?;
         Ok(Region { slot, part: Some((from, to)) })
     }
@@ -251,36 +350,64 @@ impl Parser<'_> {
             return Err(self.cursor.error(format!("steps hold steps more than {MAX_DEPTH} deep")));
         }
         let mut steps = Vec::new();
-        let mut barrier = Barrier::None;
-        while !self.cursor.eat("}") {
-            if self.cursor.eat_word("barrier") {
-                barrier = Barrier::Before;
+        // A barrier that no step has followed yet.
+        let mut open: Option<Span> = None;
+        loop {
+            let here = self.cursor.span();
+            let end = self.cursor.eat("}");
+            let again = !end && self.cursor.eat_word("barrier");
+            if let Some(barrier) = open.filter(|_| end || again) {
+                let message = "no step stands behind this barrier";
+                return Err(self
+                    .cursor
+                    .source
+                    .error(Code::Syntax, barrier, message)
+                    .help("leave it out: blocks end with a barrier of their own"));
+            }
+            if end {
+                return Ok(steps);
+            }
+            if again {
+                open = Some(here);
                 continue;
             }
-            if self.cursor.eat_word("unsafe") {
-                let (name, _) = self.cursor.string("the name of the region, in quotes")?;
-                let name: Arc<str> = name.into();
-                self.cursor.expect("{")?;
-                let mut inside = self.block(depth + 1)?;
-                inside.iter_mut().for_each(|s| s.race = Some(name.clone()));
-                if let Some(first) = inside.first_mut().filter(|_| barrier == Barrier::Before) {
-                    first.barrier = barrier;
-                }
-                barrier = Barrier::None;
-                steps.extend(inside);
-                continue;
+            let mut inside = match self.cursor.eat_word("unsafe") {
+                true => self.race(depth, here)?,
+                false => vec![self.step(depth)?],
+            };
+            if let (Some(first), Some(_)) = (inside.first_mut(), open.take()) {
+                first.barrier = Barrier::Before;
             }
-            let step = self.step(depth)?;
-            steps.push(Step { barrier, ..step });
-            barrier = Barrier::None;
+            steps.append(&mut inside);
         }
-        Ok(steps)
+    }
+
+    /// The steps of a region in which they may race.
+    fn race(&mut self, depth: usize, start: Span) -> Result<Vec<Step>> {
+        let (name, span) = self.cursor.string("the name of the region, in quotes")?;
+        let name: Arc<str> = name.into();
+        self.cursor.expect("{")?;
+        let mut inside = self.block(depth + 1)?;
+        let wrong = |message: &str| self.cursor.source.error(Code::Syntax, start.to(span), message);
+        if inside.is_empty() {
+            return Err(wrong("this region is empty").help("it holds the steps that may race"));
+        }
+        // What a loop does in its body would race without being named.
+        if inside.iter().any(|s| s.action.is_control()) {
+            return Err(wrong("a loop or a branch cannot race as a whole")
+                .help("the region stands inside of it, around the steps that may race"));
+        }
+        if inside.iter().any(|s| s.race.is_some()) {
+            return Err(wrong("a region cannot stand in another one").help("a step races under one name"));
+        }
+        inside.iter_mut().for_each(|s| s.race = Some(name.clone()));
+        Ok(inside)
     }
 
     fn step(&mut self, depth: usize) -> Result<Step> {
         let start = self.cursor.span();
-        let number = self.places.len();
-        self.places.push(self.cursor.source.place(start));
+        let number = self.places.steps.len();
+        self.places.steps.push(self.place(start));
         let (word, span) = self.cursor.word(
             "a step: `step`, `launch`, `call`, `evaluate`, `stage`, `transfer`, `loop`, `branch` or `barrier`",
         )?;
@@ -322,7 +449,7 @@ impl Parser<'_> {
 
     /// What has been read of a step is what errors point at.
     fn head(&mut self, number: usize, start: Span) {
-        self.places[number] = self.cursor.source.place(start.to(self.cursor.last()));
+        self.places.steps[number] = self.place(start.to(self.cursor.last()));
     }
 
     fn declared(&mut self) -> Result<Step> {
@@ -403,11 +530,21 @@ impl Parser<'_> {
         // Buffers and steps in it are its own.
         let slots = std::mem::take(&mut self.slots);
         let offsets = std::mem::take(&mut self.offsets);
+        let ports = std::mem::take(&mut self.ports);
         let places = std::mem::take(&mut self.places);
         std::mem::swap(&mut self.plan, &mut plan);
         self.contents(depth + 1)?;
         std::mem::swap(&mut self.plan, &mut plan);
-        (self.slots, self.offsets, self.places) = (slots, offsets, places);
+        if let Some(n) = self.offsets.iter().position(Option::is_some) {
+            let message =
+                format!("`{}` lies in a stage, whose buffers are placed in the run", plan.buffers[n].name);
+            return Err(Error::new(Code::PlanRegion, message)
+                .at(self.places.buffers[n].clone())
+                .help("leave out `at` and the number"));
+        }
+        (self.slots, self.offsets, self.ports) = (slots, offsets, ports);
+        let inner = std::mem::replace(&mut self.places, places);
+        self.places.stages.push(inner);
         let mut sizes = [vec![Dim::ZERO; read.len()], vec![Dim::ZERO; written.len()]];
         let mut symbols = BTreeSet::new();
         for b in &plan.buffers {
@@ -437,7 +574,7 @@ impl Parser<'_> {
         let condition = match self.cursor.eat_word("while") {
             true => Err(self.slot()?),
             false => {
-                let times = self.cursor.dim()?;
+                let times = self.dim()?;
                 self.cursor.expect_word("times")?;
                 Ok(times)
             }
