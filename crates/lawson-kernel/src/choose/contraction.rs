@@ -37,11 +37,6 @@ const ROWS_ENOUGH: i64 = 64;
 /// hardware's own prefetching going past the ends of pages, and all of them would cost more loads than they save.
 const STEPS_AHEAD: i64 = 64;
 const STEPS_BETWEEN: i64 = 4;
-/// After how many steps a part of the next panel is asked for: as many parts as there are steps must be asked for by all tiles of rows.
-const PARTS: [i64; 4] = [16, 8, 4, 2];
-/// Where more tiles than these go through a panel, it is little that the first one waits.
-const MOST_TILES: i64 = 42;
-
 /// A nest around one accumulator, with the parts that its loops play.
 pub(super) struct Contraction<'k> {
     /// The loops over outputs.
@@ -69,7 +64,7 @@ impl<'k> Contraction<'k> {
     }
 
     /// The loops over outputs that are neither the vector nor the rows.
-    fn others(&self) -> Vec<&'k For> {
+    pub(super) fn others(&self) -> Vec<&'k For> {
         let other = |(i, _): &(usize, _)| *i != self.vector && Some(*i) != self.rows;
         self.loops.iter().copied().enumerate().filter(other).map(|(_, f)| f).collect()
     }
@@ -81,7 +76,7 @@ impl<'k> Contraction<'k> {
     }
 
     /// Whether a loop over outputs chooses another panel: an operand that moves with the vector moves with it, too.
-    fn chooses(&self, f: &For) -> bool {
+    pub(super) fn chooses(&self, f: &For) -> bool {
         let moves = |r: &Access, axis: AxisId| stride(&r.offset, axis) != Stride::None;
         self.reads.iter().any(|r| moves(r, self.vector().axis) && moves(r, f.axis))
     }
@@ -116,7 +111,7 @@ impl<'k> Contraction<'k> {
     }
 
     /// How many operands move with the vector and not with the rows.
-    fn operands_of_columns(&self) -> i64 {
+    pub(super) fn operands_of_columns(&self) -> i64 {
         let moves = |r: &Access, f: &For| stride(&r.offset, f.axis) != Stride::None;
         let of_columns =
             |r: &&Access| moves(r, self.vector()) && !self.row().is_some_and(|row| moves(r, row));
@@ -164,15 +159,15 @@ fn digits_of(offset: &Index, axis: AxisId) -> Vec<i64> {
 }
 
 /// Where a nest's loops went when they were split.
-struct Cut {
+pub(super) struct Cut {
     /// Panels of columns, if there are several.
-    panels: Option<String>,
+    pub(super) panels: Option<String>,
     /// What is inside one panel.
-    columns: String,
+    pub(super) columns: String,
     /// Blocks of rows, if there are several.
-    blocks: Option<String>,
+    pub(super) blocks: Option<String>,
     /// The rows of one block.
-    rows: Option<String>,
+    pub(super) rows: Option<String>,
 }
 
 /// An operand whose panels are copied first.
@@ -220,7 +215,10 @@ impl<'k> Chooser<'k> {
         c.dot = self.dot(&c, acc, values);
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
         let sums = self.kernel.acc(acc).state.len() as i64;
-        let demand = Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c));
+        let demand = Demand {
+            asked: self.may_ask(&c),
+            ..Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c))
+        };
         let widths = match position {
             Position::Root => skip::panels(self.kernel, self.machine, self.freedom, WIDEST),
             Position::Inside => (1..=WIDEST).collect(),
@@ -365,8 +363,8 @@ impl<'k> Chooser<'k> {
 
     /// Writes the directives of a tile; its points go through columns outside of rows if it holds an element of each row.
     ///
-    /// Sums are not cut into blocks ([`Directive::Block`]), however long they are. That would pay if panels came from a cache
-    /// that cannot feed the tile; but a tile asks its panel for a vector in every few multiply-adds alone, which the last
+    /// Sums are not cut into blocks ([`Directive::Block`]), however long they are, unless parts of panels are asked for ahead (`panels.rs`). That would pay
+    /// if panels came from a cache that cannot feed the tile; but a tile asks its panel for a vector in every few multiply-adds alone, which the last
     /// cache gives too. With panels of half the second cache and of twice its size, blocks of 128 to 2048 steps came out
     /// between 1 % faster and 9 % slower, mostly slower: states go to scratch and back, and each block begins anew.
     fn tiles(&mut self, c: &Contraction<'k>, tile: Tile, holds_rows: bool) {
@@ -385,9 +383,17 @@ impl<'k> Chooser<'k> {
             (Some(a), b)
         };
         let guarded = self.guards(c);
-        let (blocks, rows) = self.blocks(c, tile, &packed, &guarded);
+        let block = panels.as_ref().and_then(|_| self.block_of_sum(c, tile));
+        let (blocks, rows) = match block {
+            Some(_) => (None, c.row().map(|r| self.name(r))),
+            None => self.blocks(c, tile, &packed, &guarded),
+        };
         let cut = Cut { panels, columns, blocks, rows };
         self.outer(c, &cut, width, !packed.is_empty());
+        if let (Some(factor), Some(sum)) = (block, c.sum_order().last()) {
+            let (axis, at, level) = (self.name(sum), cut.panels.clone(), Level::L2);
+            self.choice.schedule.0.push(Directive::Block { axis, factor, at, level });
+        }
         for Packed { buffer, dense, layout } in packed {
             let Some(at) = cut.panels.clone() else { continue };
             let level = Level::L2;
@@ -430,7 +436,7 @@ impl<'k> Chooser<'k> {
             None if self.fetch_ahead(c) => {}
             None => {
                 self.split_at_digits(c, &guarded);
-                self.ask_for_panel(c, tile, &cut, tiles);
+                self.ask_for_panel(c, tile, &cut, tiles, block);
             }
         }
         self.execute(&jam, Kind::Jam);
@@ -558,62 +564,6 @@ impl<'k> Chooser<'k> {
                 self.split(&name, *part, Tail::Exact);
             }
         }
-    }
-
-    /// Asks for the next panel of an operand known when compiling, by and by: tiles of rows go through this one, or iterations of a loop around, and
-    /// each asks for a part. The first of them would have to wait for all of the panel otherwise, which is much where there are few.
-    fn ask_for_panel(&mut self, c: &Contraction<'k>, tile: Tile, cut: &Cut, tiles: Option<String>) {
-        let (true, Some(panels), Some(sum)) =
-            (self.machine.asks_for_panels, &cut.panels, c.sum_order().last().copied())
-        else {
-            return;
-        };
-        let name = self.name(sum);
-        let split = |name: &str| {
-            self.choice.schedule.0.iter().find_map(|d| match d {
-                Directive::Split { axis, factor, .. } if axis == name => Some(*factor),
-                _ => None,
-            })
-        };
-        let rows = c.row().and_then(extent).unwrap_or(1);
-        let block = match (&cut.blocks, c.row()) {
-            (Some(_), Some(row)) => split(&self.name(row)).unwrap_or(rows),
-            _ => rows,
-        };
-        let count = |rows: i64| (rows + tile.rows - 1) / tile.rows;
-        let around = c.others().into_iter().filter(|f| !c.chooses(f));
-        let around: Option<Vec<(i64, String)>> = around.map(|f| Some((extent(f)?, self.name(f)))).collect();
-        let Some(mut sharing) = around else { return };
-        let all = sharing.iter().fold(count(rows), |all, (n, _)| all.saturating_mul(*n));
-        sharing.extend(tiles.map(|tiles| (count(block), tiles)));
-        let Some((most, by)) = sharing.into_iter().max_by_key(|(n, _)| *n) else { return };
-        let steps = extent(sum).filter(|_| split(&name).is_none());
-        let between = PARTS.into_iter().find(|n| *n <= most && steps.is_some_and(|s| s % n == 0));
-        let is_panel = |a: &&Access| self.is_panel(a, c.vector().axis, sum.axis);
-        let buffers: Vec<BufferId> = c.reads.iter().filter(is_panel).map(|a| a.buffer).collect();
-        let (Some(between), true) = (between, all <= MOST_TILES && !buffers.is_empty()) else { return };
-        let [at, _] = self.split(&name, between, Tail::Exact);
-        for b in buffers {
-            let buffer = self.kernel.buffer(b).name.clone();
-            let (at, of, by) = (at.clone(), Some(panels.clone()), Some(by.clone()));
-            self.choice.schedule.0.push(Directive::Prefetch {
-                buffer,
-                at,
-                ahead: 1,
-                of,
-                by,
-                level: Level::L2,
-            });
-        }
-    }
-
-    /// Whether an operand lies in panels along the vector, step by step, that are more than the first cache has.
-    fn is_panel(&self, a: &Access, vector: AxisId, sum: AxisId) -> bool {
-        let bytes = self.kernel.buffer(a.buffer).layout.size.as_const();
-        self.freedom.constants.contains(&a.buffer)
-            && stride(&a.offset, vector) != Stride::None
-            && stride(&a.offset, sum) != Stride::None
-            && bytes.is_some_and(|n| n.saturating_mul(self.machine.lane_bytes) > self.machine.l1)
     }
 
     /// The operands that are read once and do not come from the second cache: the weights of a single row.

@@ -15,6 +15,7 @@ mod elementwise;
 mod grid;
 mod guards;
 mod next;
+mod panels;
 mod reduction;
 mod rows;
 mod skip;

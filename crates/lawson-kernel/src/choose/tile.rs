@@ -6,6 +6,7 @@
 
 use super::contraction::Contraction;
 use super::extent;
+use super::panels::MOST_TILES;
 use super::stride::{Stride, stride};
 use crate::machine::Machine;
 use crate::tree::For;
@@ -109,6 +110,8 @@ pub(super) struct Demand {
     pub(super) depth: i64,
     /// Those of its innermost loop.
     pub(super) inner: i64,
+    /// Whether tiles ask for what comes next (`panels.rs`), where they are few.
+    pub(super) asked: bool,
 }
 
 impl Demand {
@@ -127,6 +130,7 @@ impl Demand {
             blocked,
             depth: c.steps(),
             inner: c.inner_steps(),
+            asked: false,
         };
         for a in &c.reads {
             let moves = |f: &For| stride(&a.offset, f.axis) != Stride::None;
@@ -236,6 +240,10 @@ impl Demand {
         let first = if full > 0 { t } else { smaller };
         let again = |t: Tile, times: i64| times as f64 * self.step(m, t, Visit::Again);
         let sum = again(t, full) + again(smaller, i64::from(rest > 0));
+        if self.asked && full + i64::from(rest > 0) <= MOST_TILES {
+            // What comes from afar comes while all tiles go by.
+            return sum.max(self.fetching(m, t.vectors, Visit::First) / self.visits.max(1) as f64);
+        }
         // Where loops around go through the panel, too, one of their iterations is the first.
         let more = self.step(m, first, Visit::First) - self.step(m, first, Visit::Again);
         sum + more / self.visits.max(1) as f64
@@ -269,6 +277,7 @@ mod tests {
             blocked: false,
             depth,
             inner: depth,
+            asked: false,
         }
     }
 

@@ -385,6 +385,48 @@ fn the_next_panel_is_asked_for_by_parts() {
     assert!(!text.contains(" by "), "{text}");
 }
 
+/// Beside a panel of 64 columns and 2048 steps the second cache has no room for the next one.
+#[test]
+fn where_two_panels_do_not_fit_the_next_block_of_one_is_asked_for() {
+    let l2 = Machine::default().l2;
+    let intel = Machine {
+        asks_for_panels: true,
+        side: 0.5,
+        l2_bytes_per_fma: 20.0,
+        l3_bytes_per_fma: 6.0,
+        ..Machine::default()
+    };
+    let choose = |[m, n, k]: [i64; 3], machine: &Machine| {
+        let mut kernel = matmul(m.into(), n.into(), k.into());
+        let freedom = Freedom { constants: vec![WEIGHTS], ..Freedom::default() };
+        let choice = choose(&mut kernel, machine, &freedom).unwrap();
+        verify(&kernel).unwrap();
+        (choice.schedule.to_string(), kernel)
+    };
+    let (text, _) = choose([49, 512, 2048], &intel);
+    assert!(text.contains("block k 512 at j.0 level L2"), "{text}");
+    assert!(text.contains("prefetch B at k.1.0 ahead 1 of k.0 by i.0 level L2"), "{text}");
+    // A few rows are little beside the panel, and are not cut: a block goes by once for all of them.
+    assert!(!text.contains("split i 4"), "{text}");
+    let small = Machine { l2: l2 / 4, ..intel.clone() };
+    let (text, kernel) = choose([24, 512, 512], &small);
+    assert!(text.contains("block k 256 at j.0 level L2"), "{text}");
+    // The order of each sum stays.
+    let mut plain = matmul(24.into(), 512.into(), 512.into());
+    plain.buffers[WEIGHTS.0 as usize].layout = kernel.buffer(WEIGHTS).layout.clone();
+    assert_eq!(bits(&kernel, &[]), bits(&plain, &[]));
+    for (sizes, machine, why) in [
+        ([49, 512, 2048], Machine { l2: 2 * l2, ..intel.clone() }, "two panels fit"),
+        ([49, 512, 2048], Machine { asks_for_panels: false, ..intel.clone() }, "nothing is asked for"),
+        ([2048, 512, 2048], intel.clone(), "so many tiles that the first one is no matter"),
+        ([49, 64, 2048], intel.clone(), "too few panels to share"),
+        ([49, 512, 2039], intel, "no block divides"),
+    ] {
+        let (text, _) = choose(sizes, &machine);
+        assert!(!text.contains("block k"), "{why}: {text}");
+    }
+}
+
 #[test]
 fn only_loops_in_steps_share_what_is_fetched() {
     let apply = |text: &str| {
