@@ -129,9 +129,11 @@ times come from it; schedules do not depend on it.")]
   lawson fuzz --target cpu --seed 1000000 --count 500 --jobs 2 --keep failures
   lawson fuzz --target cpu --strict --count 200
 
-Graphs are compared with the reference interpreter's f64 oracle, element by element, within certain bounds, and with
-themselves at other numbers of threads. A failure is shrunk and kept as SEED.law and SEED.npz with the command that shows it
-again. Exit codes: 0 nothing failed, 70 something did.")]
+Graphs are compared with the reference interpreter's f64 oracle, element by element, within certain bounds; with themselves at
+other numbers of threads; and with other sessions of the same program, two of them at once. A graph that crashes or takes too long
+is a failure, and the others go on. A failure is shrunk and kept as SEED.law and SEED.npz with the command that shows it again. In
+the end it is told what was judged: graphs, runs, dtypes, operators by family, and what was not, with the reasons. With --count, a
+seed finds the same for any number of --jobs. Exit codes: 0 nothing failed, 70 something did.")]
     Fuzz(FuzzArgs),
     /// Shrink a graph on which a target fails.
     #[command(after_help = "Examples:
@@ -140,7 +142,9 @@ again. Exit codes: 0 nothing failed, 70 something did.")]
   lawson reduce model.law --target cpu --input random --strict
 
 The small graph fails in the same way as the given one: a wrong result, other bits at other numbers of threads, an internal
-error, a panic, a crash, or, with --strict, a refusal. Exit codes: 0 it does not fail, 70 it does.")]
+error, a panic, a crash, a run that does not end, or, with --strict, a refusal. A case that oracle or target refuse, or that takes them
+more than --max-steps, --max-bytes or --patience allow, is not judged, and that is said; candidates have the same limits.
+Exit codes: 0 it does not fail, 1 it was not judged, 70 it fails.")]
     Reduce(ReduceArgs),
     /// Run cases in the layout of ONNX's backend suite, and say which fail.
     #[command(after_help = "Examples:

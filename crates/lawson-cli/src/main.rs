@@ -1,33 +1,7 @@
 //! The `lawson` command.
-//!
-//! Comes in: arguments (`args.rs`); goes out: what a command prints, and an exit code: 0 fine, 1 the user's error,
-//! 2 wrong usage, 70 a bug in Lawson. Each command is a file of `command/`; they share how files are read (`load.rs`),
-//! inputs are found (`input.rs`), results are written (`output.rs`), quantities are printed (`quantity.rs`), charts are
-//! drawn (`plot/`) and errors are reported (`report.rs`).
 
-mod args;
-mod command;
-mod device;
-mod image;
-mod input;
-mod load;
-mod output;
-mod plot;
-mod quantity;
-mod report;
-
-use args::Cli;
-use clap::Parser;
-use report::Reporter;
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let reporter = Reporter::new(cli.color, cli.json);
-    ExitCode::from(report::guarded(|| {
-        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        let result = command::run(&cli, &reporter, &mut out).and_then(|()| Ok(out.flush()?));
-        reporter.conclude(result, &mut out)
-    }))
+    lawson_cli::main()
 }

@@ -7,7 +7,7 @@ use lawson::graph::random::{Elements, GraphShape, Rng, random_bindings, random_g
 use lawson::graph::{Builder, Graph, HostTensor, Op, Patch, Value, interp};
 use lawson::opt::{Pass, Pipeline};
 use lawson::reduce::{Case, Effort, reduce};
-use lawson::{Passes, Result, Target};
+use lawson::{CompileOptions, Passes, Program, Result, Session, Target};
 
 fn case(seed: u64) -> Case {
     let mut rng = Rng::new(seed);
@@ -138,6 +138,99 @@ fn a_planted_fault_is_found_and_shrunk_to_one_node() {
     let small = reduce(case, &mut fails, &Effort::default()).case.graph;
     let names: Vec<&str> = small.nodes().iter().map(|n| n.op.name()).collect();
     assert_eq!(names, ["tanh"], "{small}");
+}
+
+/// Results as of a target that computes tanh wrongly: as its argument.
+fn without_tanh(graph: &Graph, _: &mut Session, inputs: &[Value]) -> Result<Vec<Value>> {
+    let graph = Pipeline::new(vec![std::sync::Arc::new(Forgetful)]).run(graph)?;
+    Program::compile(graph, &CompileOptions::default())?.session().run_values(inputs)
+}
+
+#[test]
+fn a_fault_of_one_operator_is_found_in_random_graphs_and_kept_small_in_files() {
+    let folder = std::env::temp_dir().join(format!("lawson-planted-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (law, npz) = (folder.join("small.law"), folder.join("small.npz"));
+    let mut found = 0;
+    for seed in 0..400 {
+        let cases = random_case(seed).unwrap();
+        // Loops are not taken apart.
+        if cases.graph.nodes().iter().any(|n| !n.op.subgraphs().is_empty()) {
+            continue;
+        }
+        let mut faulty = Judge::new(Target::Cpu, &[1, 2]).unwrap().run_by(without_tanh);
+        let Verdict::Failed { failure, run } = faulty.cases(&cases) else { continue };
+        assert!(matches!(failure, Failure::Wrong { .. }), "seed {seed}: {failure}");
+        let small = faulty.shrink(cases.case(run).unwrap(), &failure.kind(), &Effort::default());
+        assert!(small.complete);
+        small.case.write(&law, &npz, "seed and reason").unwrap();
+        let text = std::fs::read_to_string(&law).unwrap();
+        assert!(text.starts_with("// seed and reason\nlawson 1\n"), "{text}");
+        // What was kept fails as before, is little but the operator, and is no fault of a target that has none.
+        let kept = Case::read(&law, &npz).unwrap();
+        let Verdict::Failed { failure: again, .. } = faulty.case(&kept) else {
+            panic!("seed {seed}:\n{text}")
+        };
+        assert_eq!(again.kind(), failure.kind());
+        let computes = kept.graph.nodes().iter().filter(|n| !matches!(n.op, Op::Constant(_))).count();
+        assert!(text.contains(" tanh ") && computes == 1, "seed {seed}:\n{text}");
+        assert!(
+            kept.inputs.iter().filter_map(Value::as_tensor).all(|t| t.len() <= 4),
+            "seed {seed}:\n{text}"
+        );
+        let honest = Judge::new(Target::Cpu, &[1, 2]).unwrap().case(&kept);
+        assert!(matches!(honest, Verdict::Fine { .. }), "seed {seed}: {honest:?}");
+        found += 1;
+        if found == 5 {
+            break;
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(found, 5);
+}
+
+#[test]
+fn a_session_that_gives_other_bits_than_the_first_is_found() {
+    let runs = std::sync::atomic::AtomicUsize::new(0);
+    let mut judge = Judge::new(Target::Cpu, &[1]).unwrap().run_by(move |_, session, inputs| {
+        let mut results = session.run_values(inputs)?;
+        // The last bit of one element, which no bound tells from a right one.
+        if runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0 {
+            let Value::Tensor(t) = &results[0] else { unreachable!() };
+            let mut x: Vec<f64> = (0..t.len()).map(|i| t.float_at(i)).collect();
+            x[0] = f64::from(f32::from_bits((x[0] as f32).to_bits() + 1));
+            results[0] = HostTensor::from_floats(t.dtype(), t.sizes(), &x).unwrap().into();
+        }
+        Ok(results)
+    });
+    let verdict = judge.case(&with_tanh());
+    let Verdict::Failed { failure, .. } = verdict else { panic!("{verdict:?}") };
+    assert_eq!(failure.kind().as_str(), "sessions");
+    assert_eq!(failure.to_string(), "the output `y` has other bits in a session of its own");
+}
+
+#[test]
+fn what_only_one_of_oracle_and_target_refuses_is_told_apart() {
+    let text = "lawson 1 graph @f(%x: f32[N]) -> (y: f32[N]) where N <= 3 { %y = neg %x return %y }";
+    let x = HostTensor::from_floats(lawson::DType::F32, &[4], &[1.0; 4]).unwrap();
+    let case = Case { graph: Graph::parse(text).unwrap(), inputs: vec![x.clone().into()] };
+    // Both refuse.
+    let verdict = Judge::new(Target::Cpu, &[1]).unwrap().case(&case);
+    assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict:?}");
+    // The target runs what the facts forbid.
+    let lenient = |_: &Graph, _: &mut Session, inputs: &[Value]| Ok(inputs.to_vec());
+    let verdict = Judge::new(Target::Cpu, &[1]).unwrap().run_by(lenient).case(&case);
+    let Verdict::Failed { failure, .. } = verdict else { panic!("{verdict:?}") };
+    assert!(matches!(failure, Failure::Accepted(_)), "{failure}");
+    // The target refuses what the oracle runs.
+    let picky = |_: &Graph, _: &mut Session, _: &[Value]| {
+        Err(lawson::Error::new(lawson::Code::InputType, "not this one"))
+    };
+    let verdict = Judge::new(Target::Cpu, &[1]).unwrap().run_by(picky).case(&with_tanh());
+    assert!(matches!(&verdict, Verdict::Refused(e) if e.message() == "not this one"), "{verdict:?}");
+    // What takes more than it may cannot be judged.
+    let verdict = Judge::new(Target::Cpu, &[1]).unwrap().limits(2, 1 << 20).case(&with_tanh());
+    assert!(matches!(&verdict, Verdict::Unknown(e) if e.code() == lawson::Code::Budget), "{verdict:?}");
 }
 
 #[test]

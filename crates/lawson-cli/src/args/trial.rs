@@ -21,6 +21,9 @@ pub struct TrialArgs {
     /// Take a refusal for a failure.
     #[arg(long)]
     pub strict: bool,
+    /// How long a graph may take: one that takes longer hangs, or cannot be judged if it is the oracle that takes so long.
+    #[arg(long, default_value_t = TrialArgs::PATIENCE, value_name = "SECONDS")]
+    pub patience: f64,
 }
 
 /// Arguments of `fuzz`.
@@ -28,7 +31,7 @@ pub struct TrialArgs {
 pub struct FuzzArgs {
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// How long to go on.
+    /// How long to go on; graphs that are in work then are finished, and failures are shrunk after that.
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     pub seconds: f64,
     /// How many graphs at most.
@@ -66,6 +69,9 @@ pub struct ReduceArgs {
     /// Where the small graph goes; its inputs go beside it, to FILE.npz [default: the name of the file with .small.law].
     #[arg(short, long, value_name = "FILE.law")]
     pub output: Option<PathBuf>,
+    /// Judge the cases that come by standard input instead of the file, and say so line by line.
+    #[arg(long, hide = true)]
+    pub worker: bool,
 }
 
 /// Arguments of `onnx-test`.

@@ -1,5 +1,6 @@
 //! The sub-commands, one a file.
 
+mod apart;
 mod bench;
 mod bisect;
 mod cache;
@@ -26,6 +27,7 @@ mod steps;
 mod time;
 mod trial;
 
+use crate::Run;
 use crate::args::{Cli, Command};
 use crate::report::{Outcome, Reporter};
 use clap::CommandFactory;
@@ -34,7 +36,7 @@ use lawson::{Passes, Result};
 use std::io::Write;
 
 /// Runs the sub-command that the arguments name.
-pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+pub fn run(cli: &Cli, planted: Option<Run>, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     match &cli.command {
         Command::Show(args) => show::run(args, reporter, out),
         Command::Check(args) => check::run(args, reporter, out),
@@ -44,8 +46,8 @@ pub fn run(cli: &Cli, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
         Command::Bisect(args) => bisect::run(args, reporter, out),
         Command::Machine(args) => machine::run(args, reporter, out),
         Command::Bench(args) => bench::run(args, reporter, out),
-        Command::Fuzz(args) => fuzz::run(args, reporter, out),
-        Command::Reduce(args) => reduce::run(args, reporter, out),
+        Command::Fuzz(args) => fuzz::run(args, planted, reporter, out),
+        Command::Reduce(args) => reduce::run(args, planted, reporter, out),
         Command::OnnxTest(args) => onnx_test::run(args, reporter, out),
         Command::Devices => devices::run(reporter, out),
         Command::Opcodes(args) => opcodes::run(args, reporter, out),

@@ -5,7 +5,9 @@ use lawson::graph::op::{BinaryKind, CollectiveKind, CompareKind, UnaryKind};
 use lawson::graph::{Graph, Op, Registry, nearest};
 use lawson::{Code, Error};
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashMap;
 use std::io::Write;
+use std::sync::LazyLock;
 
 pub fn run(name: Option<&str>, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     match name {
@@ -14,8 +16,19 @@ pub fn run(name: Option<&str>, reporter: &Reporter, out: &mut dyn Write) -> Outc
     }
 }
 
+/// The family of an operator; operators that are defined by users belong to the composites.
+pub(super) fn family(name: &str) -> &'static str {
+    static OF: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
+        families()
+            .into_iter()
+            .flat_map(|(family, names)| names.into_iter().map(move |n| (n, family)))
+            .collect()
+    });
+    OF.get(name).copied().unwrap_or("composite")
+}
+
 /// The families with their members, in the order of the text form's documentation.
-fn families() -> Vec<(&'static str, Vec<String>)> {
+pub(super) fn families() -> Vec<(&'static str, Vec<String>)> {
     let mut rest: Vec<&str> = Op::primitive_names();
     rest.push("constant");
     let mut take = |belongs: &dyn Fn(&str) -> bool| -> Vec<String> {

@@ -1,8 +1,10 @@
 //! `lawson reduce`: the smallest graph on which a target still fails the way it does on the one given.
 
-use super::trial::{Found, Workplace, fails, silently, write_case};
-use crate::args::{ReduceArgs, TrialArgs};
-use crate::report::{BUG, Failure, Outcome, Reporter};
+use super::apart::{Apart, work};
+use super::trial::{Judged, Reason, Trial};
+use crate::Run;
+use crate::args::ReduceArgs;
+use crate::report::{BUG, Failure, Outcome, Reporter, USER};
 use crate::{input, load};
 use lawson::reduce::{Case, Effort};
 use lawson::{Code, Error, Result};
@@ -11,36 +13,41 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub fn run(args: &ReduceArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+pub fn run(args: &ReduceArgs, planted: Option<Run>, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let time = Duration::try_from_secs_f64(args.seconds)
         .map_err(|_| Error::new(Code::Usage, "--seconds is a number that is not negative"))?;
-    let loaded = load::graph(&args.file)?;
+    let options = input::options(&args.input);
+    let trial = Trial { args: &args.trial, limits: Some((options.max_steps, options.max_bytes)), planted };
+    if args.worker {
+        return work(&trial, out);
+    }
+    // What makes judging impossible is said at once, not by a process that ends.
+    trial.judge()?;
+    let mut apart = Apart::new(&trial)?;
     let mut inputs = args.input.clone();
+    let loaded = load::graph_for(&args.file, &inputs.inputs)?;
     if inputs.inputs.is_empty() && loaded.input.is_none() {
         inputs.inputs.push("random".to_string());
     }
     let (values, _) = input::values(&loaded, &inputs, inputs.seed)?;
     let case = Case { graph: loaded.graph, inputs: values };
-    let trial = &args.trial;
-    if args.check {
-        let mut judge = trial.judge()?;
-        return told(silently(|| fails(&mut judge, &case)).as_ref(), reporter, out);
-    }
     // Before anything is shrunk: whether it can be kept.
     let law = destination(args)?;
-    let folder = Workplace::new()?;
-    let Some(found) = trial.apart(&case, folder.path())? else {
-        return told(None, reporter, out);
+    let found = match apart.judge(&case)? {
+        Judged::Failed(found) if !args.check => found,
+        judged => return told(&judged, reporter, out),
     };
+    drop(apart);
     let before = case.graph.total_nodes();
-    let small = trial.shrink(case, &found, &Effort { tries: usize::MAX, time }, folder.path())?;
+    let small = trial.shrink(case, &found, &Effort { tries: usize::MAX, time })?;
     let npz = law.with_extension("npz");
-    let again = command(&law, &npz, trial);
+    let again = command(&law, &npz, &trial);
     let head = format!("{}\n{}", found.text.lines().next().unwrap_or_default(), again);
-    write_case(&law, &npz, &small.case, &head)?;
+    small.case.write(&law, &npz, &head)?;
     let after = small.case.graph.total_nodes();
     if reporter.json {
         let report = json!({
+            "status": "fails",
             "fails": true,
             "kind": found.kind.as_str(),
             "message": found.text,
@@ -66,20 +73,55 @@ pub fn run(args: &ReduceArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
 }
 
 /// The command that shows a kept failure again.
-pub(super) fn command(law: &Path, npz: &Path, trial: &TrialArgs) -> String {
+pub(super) fn command(law: &Path, npz: &Path, trial: &Trial<'_>) -> String {
     format!("lawson reduce {} --input {} {} --check", law.display(), npz.display(), trial.options().join(" "))
 }
 
-fn told(found: Option<&Found>, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    match (found, reporter.json) {
-        (None, true) => writeln!(out, "{:#}", json!({ "fails": false }))?,
-        (None, false) => writeln!(out, "it does not fail")?,
-        (Some(f), true) => {
-            writeln!(out, "{:#}", json!({ "fails": true, "kind": f.kind.as_str(), "message": f.text }))?;
+/// Says what became of a case that is not shrunk.
+fn told(judged: &Judged, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
+    let code = match judged {
+        Judged::Fine { .. } => 0,
+        Judged::Failed(_) => BUG,
+        Judged::Refused(_) | Judged::Unknown(_) => USER,
+    };
+    let judged = &with_remedy(judged.clone());
+    if reporter.json {
+        writeln!(out, "{:#}", judged.to_json())?;
+    } else {
+        match judged {
+            Judged::Fine { compared, undetermined, .. } => {
+                writeln!(out, "it does not fail: {compared} elements compared, {undetermined} undetermined")?;
+            }
+            Judged::Failed(f) => writeln!(out, "it fails: {}", f.text)?,
+            Judged::Refused(r) => {
+                writeln!(out, "it is refused by the target, and not judged: {}", r.message)?
+            }
+            Judged::Unknown(r) => writeln!(out, "it cannot be judged: {}", r.message)?,
         }
-        (Some(f), false) => writeln!(out, "it fails: {}", f.text)?,
+        if let Judged::Refused(Reason { help: Some(help), .. })
+        | Judged::Unknown(Reason { help: Some(help), .. }) = judged
+        {
+            writeln!(out, "  help: {help}")?;
+        }
     }
-    if found.is_some() { Err(Failure::Said(BUG)) } else { Ok(()) }
+    if code == 0 { Ok(()) } else { Err(Failure::Said(code)) }
+}
+
+/// The same, with what the user may do about a case that was not judged.
+fn with_remedy(mut judged: Judged) -> Judged {
+    match &mut judged {
+        Judged::Refused(r) => {
+            let own = r.help.take().map_or(String::new(), |help| format!("{help}; "));
+            r.help = Some(format!("{own}with --strict, a refusal is a failure, and shrunk"));
+        }
+        Judged::Unknown(r) if r.code == Code::Budget.as_str() => {
+            let help =
+                "--max-steps and --max-bytes give oracle and target more, --bind chooses smaller sizes";
+            r.help = Some(help.to_string());
+        }
+        _ => {}
+    }
+    judged
 }
 
 /// Where the small graph goes.

@@ -1,100 +1,198 @@
-//! What `fuzz` and `reduce` share: judging a case here or in a process of its own, and keeping cases in files.
+//! What `fuzz` and `reduce` share: judging a case here or in a process of its own, and saying what came of it.
 //!
-//! Emitted code that is wrong may crash or never end. So a case of which nothing is known is judged in a child
-//! process, with a limit of time; only what neither crashes nor hangs is judged here, which is a hundred times faster.
+//! Emitted code that is wrong may crash or never end. So a case of which nothing is known is judged in another process (`apart.rs`), with a
+//! limit of time, and every candidate of its shrinking too.
 
-use crate::args::{Isa, TrialArgs};
+use super::apart::Apart;
+use crate::Run;
+use crate::args::{Isa, Target, TrialArgs};
 use crate::device;
 use lawson::fuzz::{FailureKind, Judge, Verdict};
-use lawson::graph::Graph;
 use lawson::reduce::{Case, Effort, Reduced, reduce};
-use lawson::{Code, Error, HostTensor, Result, Tensor, Value, npy, write_whole};
-use std::io::Write;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use lawson::{Code, Error, Result};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
 
 /// How a case fails.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub kind: FailureKind,
     pub text: String,
 }
 
-/// What takes longer hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-const CRASH: &str = "crash";
-const HANG: &str = "hang";
+/// Why a case was not judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    pub code: String,
+    pub message: String,
+    pub help: Option<String>,
+}
 
-impl TrialArgs {
+/// What became of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judged {
+    /// Nothing is wrong.
+    Fine { compared: u64, undetermined: u64, runs: u64 },
+    /// The target does not take it.
+    Refused(Reason),
+    /// It cannot be said.
+    Unknown(Reason),
+    /// Something is wrong.
+    Failed(Found),
+}
+
+/// How cases are judged: by the arguments, within limits.
+pub struct Trial<'a> {
+    pub args: &'a TrialArgs,
+    /// What oracle and target may take, if not what random graphs may: steps and bytes.
+    pub limits: Option<(u64, u64)>,
+    /// What sessions are run by, if not by the target.
+    pub planted: Option<Run>,
+}
+
+/// What the code of a limit of time is called, where others have the code of an error.
+pub const TIME: &str = "time";
+pub const CRASH: &str = "crash";
+pub const HANG: &str = "hang";
+
+impl Trial<'_> {
     pub fn judge(&self) -> Result<Judge> {
-        if self.threads.is_empty() || self.threads.contains(&0) {
+        let args = self.args;
+        if args.threads.is_empty() || args.threads.contains(&0) {
             return Err(Error::new(Code::Usage, "--threads is a list of numbers, each at least 1"));
         }
-        let device = device::open(self.target, &self.device)?;
-        let judge = Judge::new(self.target.to_lawson(), &self.threads)?.device(device);
-        Ok(judge.isa(self.isa.map(Isa::to_cpu)).strict(self.strict))
+        args.check_isa()?;
+        let device = device::open(args.target, &args.device)?;
+        let judge = Judge::new(args.target.to_lawson(), &args.threads)?.device(device);
+        let mut judge = judge.isa(args.isa.map(Isa::to_cpu)).strict(args.strict);
+        if let Some((steps, bytes)) = self.limits {
+            judge = judge.limits(steps, bytes);
+        }
+        if let Some(run) = self.planted {
+            judge = judge.run_by(run);
+        }
+        Ok(judge)
+    }
+
+    /// How long a case may take.
+    pub fn patience(&self) -> Result<Duration> {
+        Duration::try_from_secs_f64(self.args.patience)
+            .map_err(|_| Error::new(Code::Usage, "--patience is a number that is not negative"))
     }
 
     /// The options that make `lawson reduce` judge the same way.
     pub fn options(&self) -> Vec<String> {
-        let threads: Vec<String> = self.threads.iter().map(ToString::to_string).collect();
-        let mut options = vec!["--target".to_string(), self.target.name().to_string()];
+        let args = self.args;
+        let threads: Vec<String> = args.threads.iter().map(ToString::to_string).collect();
+        let mut options = vec!["--target".to_string(), args.target.name().to_string()];
         options.extend(["--threads".to_string(), threads.join(",")]);
-        options.extend(self.device.device.iter().flat_map(|d| ["--device".to_string(), d.clone()]));
-        options.extend(self.isa.iter().flat_map(|isa| ["--isa".to_string(), isa.to_cpu().to_string()]));
-        options.extend(self.strict.then(|| "--strict".to_string()));
+        options.extend(args.device.device.iter().flat_map(|d| ["--device".to_string(), d.clone()]));
+        options.extend(args.isa.iter().flat_map(|isa| ["--isa".to_string(), isa.to_cpu().to_string()]));
+        options.extend(args.strict.then(|| "--strict".to_string()));
+        if args.patience != TrialArgs::PATIENCE {
+            options.extend(["--patience".to_string(), args.patience.to_string()]);
+        }
+        if let Some((steps, bytes)) = self.limits {
+            options.extend(["--max-steps".to_string(), steps.to_string()]);
+            options.extend(["--max-bytes".to_string(), bytes.to_string()]);
+        }
         options
     }
 
-    /// How a case fails, if it does, judged in a process of its own.
-    pub fn apart(&self, case: &Case, folder: &Path) -> Result<Option<Found>> {
-        let (law, npz) = (folder.join("case.law"), folder.join("case.npz"));
-        write_case(&law, &npz, case, "")?;
-        let run = Command::new(this()?)
-            .args(["reduce", "--check", "--json", "--input"])
-            .arg(&npz)
-            .arg(&law)
-            .args(self.options())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| Error::new(Code::Io, format!("cannot start a process: {e}")))?;
-        let Some((code, text)) = wait(run, PATIENCE)? else {
-            return Ok(Some(Found { kind: FailureKind::other(HANG), text: "it does not end".to_string() }));
-        };
-        let said: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        Ok(match code {
-            None => Some(Found {
-                kind: FailureKind::other(CRASH),
-                text: "the process was killed by a signal".to_string(),
-            }),
-            Some(_) => said["kind"].as_str().map(|kind| Found {
-                kind: FailureKind::other(kind),
-                text: said["message"].as_str().unwrap_or_default().to_string(),
-            }),
-        })
-    }
-
-    /// The smallest case that fails the same way.
-    pub fn shrink(&self, case: Case, found: &Found, effort: &Effort, folder: &Path) -> Result<Reduced> {
-        if [CRASH, HANG].contains(&found.kind.as_str()) {
-            let fails = &mut |c: &Case| matches!(self.apart(c, folder), Ok(Some(f)) if f.kind == found.kind);
-            return Ok(reduce(case, fails, effort));
-        }
-        let mut judge = self.judge()?;
-        Ok(silently(|| {
-            reduce(case, &mut |c| fails(&mut judge, c).is_some_and(|f| f.kind == found.kind), effort)
-        }))
+    /// The smallest case that fails the same way. Candidates have the limits of the case itself.
+    pub fn shrink(&self, case: Case, found: &Found, effort: &Effort) -> Result<Reduced> {
+        let mut apart = Apart::new(self)?;
+        let fails = &mut |c: &Case| matches!(apart.judge(c), Ok(Judged::Failed(f)) if f.kind == found.kind);
+        Ok(reduce(case, fails, effort))
     }
 }
 
-/// How a case fails, if it does, judged here.
-pub fn fails(judge: &mut Judge, case: &Case) -> Option<Found> {
-    match judge.case(case) {
-        Verdict::Failed { failure, .. } => Some(Found { kind: failure.kind(), text: failure.to_string() }),
-        _ => None,
+impl TrialArgs {
+    /// How long a case may take if nothing is said, in seconds.
+    pub const PATIENCE: f64 = 20.0;
+
+    /// Refuses a way to run kernels where none are run.
+    fn check_isa(&self) -> Result<()> {
+        match (self.target, self.isa) {
+            (Target::Reference, Some(_)) => Err(no_isa(self.target)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// That a target does not run kernels on the processor.
+pub fn no_isa(target: Target) -> Error {
+    Error::new(Code::Usage, format!("the {} target runs no machine code", target.name()))
+        .help("leave out --isa, or say --target cpu")
+}
+
+impl Judged {
+    pub fn of(verdict: Verdict) -> Judged {
+        match verdict {
+            Verdict::Fine { compared, undetermined, runs, .. } => {
+                Judged::Fine { compared, undetermined, runs }
+            }
+            Verdict::Refused(e) => Judged::Refused(Reason::of(&e)),
+            Verdict::Unknown(e) => Judged::Unknown(Reason::of(&e)),
+            Verdict::Failed { failure, .. } => {
+                Judged::Failed(Found { kind: failure.kind(), text: failure.to_string() })
+            }
+            other => Judged::Unknown(Reason::of(&Error::internal(format!("an unknown verdict: {other:?}")))),
+        }
+    }
+
+    pub fn to_json(&self) -> Json {
+        let reason = |status: &str, r: &Reason| {
+            json!({
+                "status": status, "fails": Json::Null, "code": r.code, "message": r.message, "help": r.help,
+            })
+        };
+        match self {
+            Judged::Fine { compared, undetermined, runs } => json!({
+                "status": "fine", "fails": false,
+                "compared": compared, "undetermined": undetermined, "runs": runs,
+            }),
+            Judged::Refused(r) => reason("refused", r),
+            Judged::Unknown(r) => reason("unjudged", r),
+            Judged::Failed(f) => json!({
+                "status": "fails", "fails": true, "kind": f.kind.as_str(), "message": f.text,
+            }),
+        }
+    }
+
+    /// What [`Judged::to_json`] gave, if it did.
+    pub fn from_json(said: &Json) -> Option<Judged> {
+        let text = |key: &str| said[key].as_str().map(str::to_string);
+        let reason = || Some(Reason { code: text("code")?, message: text("message")?, help: text("help") });
+        Some(match said["status"].as_str()? {
+            "fine" => Judged::Fine {
+                compared: said["compared"].as_u64()?,
+                undetermined: said["undetermined"].as_u64()?,
+                runs: said["runs"].as_u64()?,
+            },
+            "refused" => Judged::Refused(reason()?),
+            "unjudged" => Judged::Unknown(reason()?),
+            _ => Judged::Failed(Found { kind: FailureKind::other(&text("kind")?), text: text("message")? }),
+        })
+    }
+}
+
+impl Reason {
+    pub fn of(error: &Error) -> Reason {
+        Reason {
+            code: error.code().as_str().to_string(),
+            message: error.message().to_string(),
+            help: error.help_text().map(str::to_string),
+        }
+    }
+
+    /// That a case took longer than it may, through no fault of the target's.
+    pub fn time(what: &str, patience: Duration) -> Reason {
+        Reason {
+            code: TIME.to_string(),
+            message: format!("{what} took longer than {} s", patience.as_secs_f64()),
+            help: Some("--patience gives a graph more time".to_string()),
+        }
     }
 }
 
@@ -110,64 +208,4 @@ pub fn silently<T>(call: impl FnOnce() -> T) -> T {
 /// This program.
 pub fn this() -> Result<std::path::PathBuf> {
     std::env::current_exe().map_err(|e| Error::new(Code::Io, format!("cannot find this program: {e}")))
-}
-
-/// The exit code of a child (none after a signal) and what it wrote; `None` if it did not end in time, and was ended.
-fn wait(mut child: Child, patience: Duration) -> Result<Option<(Option<i32>, String)>> {
-    let failed = |e: std::io::Error| Error::new(Code::Io, format!("cannot wait for a process: {e}"));
-    let start = Instant::now();
-    while child.try_wait().map_err(failed)?.is_none() {
-        if start.elapsed() > patience {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let output = child.wait_with_output().map_err(failed)?;
-    Ok(Some((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())))
-}
-
-/// Writes a graph, under comment lines, and its inputs.
-pub fn write_case(law: &Path, npz: &Path, case: &Case, head: &str) -> Result<()> {
-    let tensors = inputs(&case.graph, &case.inputs)?;
-    npy::write_npz(npz, tensors.iter().map(|(n, t)| (n.as_str(), t)))?;
-    let comment: String = head.lines().map(|l| format!("// {l}\n")).collect();
-    write_whole(law, |file| {
-        write!(file, "{comment}{}", case.graph)
-            .map_err(|e| Error::new(Code::Io, format!("cannot write: {e}")))
-    })
-}
-
-fn inputs(graph: &Graph, values: &[Value]) -> Result<Vec<(String, Tensor)>> {
-    let mut named = Vec::new();
-    for (v, value) in graph.inputs().iter().zip(values) {
-        let tensor: Option<&HostTensor> = value.as_tensor();
-        let name = graph.value_name(*v);
-        let wrong = || Error::new(Code::OperandKind, format!("the input `{name}` is not a tensor"));
-        named.push((name.clone(), tensor.cloned().ok_or_else(wrong)?.into()));
-    }
-    Ok(named)
-}
-
-/// A folder for files that pass between processes; it goes with this.
-pub struct Workplace(std::path::PathBuf);
-
-impl Workplace {
-    pub fn new() -> Result<Workplace> {
-        let path = std::env::temp_dir().join(format!("lawson-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .map_err(|e| Error::new(Code::Io, format!("cannot make the folder {}: {e}", path.display())))?;
-        Ok(Workplace(path))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Workplace {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -1,43 +1,17 @@
 //! Holding a target against the oracle, one graph at a time.
 
-use super::Cases;
+use super::failure::Failure;
+use super::{Cases, failure};
 use crate::cpu::Isa;
 use crate::program::{CompileOptions, Passes, Program, Target};
-use crate::reduce::Case;
+use crate::reduce::{Case, Effort, Reduced, reduce};
+use crate::session::{Limits, Session};
 use lawson_cpu::team::Team;
 use lawson_graph::{Code, Error, Graph, GraphParts, Output, Result, Value, interp};
+use lawson_kernel::Operators;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// What is wrong with what a target did.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Failure {
-    /// A result lies outside of its bounds.
-    Wrong {
-        /// The output.
-        output: String,
-        /// What was found.
-        comparison: interp::Comparison,
-    },
-    /// Another number of threads gives other bits.
-    Threads {
-        /// The output.
-        output: String,
-        /// How many threads.
-        threads: usize,
-    },
-    /// An internal error.
-    Internal(Error),
-    /// The target panicked, with this message.
-    Panic(String),
-    /// The target does not take a graph, and should.
-    Refused(Error),
-}
-
-/// What two failures have in common if they are the same but for sizes and names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FailureKind(String);
+use std::sync::Arc;
 
 /// What a judge says of a graph.
 #[derive(Clone, Debug)]
@@ -49,10 +23,14 @@ pub enum Verdict {
         compared: u64,
         /// How many the oracle does not determine.
         undetermined: u64,
+        /// How many times a session ran the graph.
+        runs: u64,
+        /// How its operators were run, if the target has a plan.
+        operators: Option<Operators>,
     },
-    /// The target does not take the graph.
+    /// The target does not take the graph, or the inputs.
     Refused(Error),
-    /// The oracle does not run the graph: it would take too long, or the inputs do not fit.
+    /// It cannot be said: oracle or target would take more than they may, the oracle lacks what the graph calls, or both refuse the inputs.
     Unknown(Error),
     /// Something is wrong, with this one of the runs.
     Failed {
@@ -61,6 +39,17 @@ pub enum Verdict {
         /// Which run.
         run: usize,
     },
+}
+
+/// What a judge is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The target compiles.
+    Compile,
+    /// The oracle runs.
+    Oracle,
+    /// The target runs.
+    Run,
 }
 
 /// Compiles graphs for a target, runs them and compares.
@@ -75,70 +64,27 @@ pub struct Judge {
     options: interp::Options,
     slack: f64,
     strict: bool,
+    runner: Runner,
+}
+
+/// What a judge has sessions run by.
+#[derive(Clone)]
+struct Runner(Arc<RunBy>);
+
+type RunBy = dyn Fn(&Graph, &mut Session, &[Value]) -> Result<Vec<Value>> + Send + Sync;
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Runner")
+    }
 }
 
 /// How many times the oracle's bound a result may be off. Expansions of functions promise a few units in the last place, the
 /// oracle allows half of one.
 const SLACK: f64 = 4.0;
-/// What the oracle may take: random graphs are small.
+/// What oracle and target may take: random graphs are small.
 const STEPS: u64 = 300_000;
 const BYTES: u64 = 256 << 20;
-
-impl Failure {
-    /// What kind of failure it is. Shrinking must not change it.
-    pub fn kind(&self) -> FailureKind {
-        // Numbers and names change while a graph shrinks.
-        let plain = |text: &str| {
-            let mut out = String::new();
-            let mut quoted = false;
-            for c in text.chars() {
-                match c {
-                    '`' => quoted = !quoted,
-                    c if quoted || c.is_ascii_digit() => {}
-                    c => out.push(c),
-                }
-            }
-            out
-        };
-        FailureKind(match self {
-            Failure::Wrong { comparison, .. } if comparison.fault.is_some() => "wrong type".to_string(),
-            Failure::Wrong { .. } => "wrong result".to_string(),
-            Failure::Threads { .. } => "threads".to_string(),
-            Failure::Internal(e) => format!("internal error {}: {}", e.code(), plain(e.message())),
-            Failure::Panic(message) => format!("panic: {}", plain(message)),
-            // A refusal is for one operator or one index; which, is what shrinking finds out.
-            Failure::Refused(e) => format!("refused {}", e.code()),
-        })
-    }
-}
-
-impl FailureKind {
-    /// A kind that nothing here finds, such as a crash of the process.
-    pub fn other(name: &str) -> FailureKind {
-        FailureKind(name.to_string())
-    }
-
-    /// Its text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Wrong { output, comparison } => {
-                write!(f, "the output `{output}` is wrong: {comparison}")
-            }
-            Failure::Threads { output, threads } => {
-                write!(f, "the output `{output}` has other bits with {threads} threads")
-            }
-            Failure::Internal(e) => write!(f, "{e}"),
-            Failure::Panic(message) => write!(f, "a panic: {message}"),
-            Failure::Refused(e) => write!(f, "refused: {e}"),
-        }
-    }
-}
 
 impl Judge {
     /// A judge of a target. Results of the first number of threads are compared with the oracle's, those of the others with them.
@@ -147,7 +93,12 @@ impl Judge {
         for n in threads.iter().filter(|_| target == Target::Cpu) {
             teams.push(Team::new(*n).map_err(|e| Error::new(Code::Usage, format!("{n} threads: {e}")))?);
         }
-        let options = interp::Options { max_steps: STEPS, max_bytes: BYTES, ..interp::Options::default() };
+        #[cfg(feature = "onnx")]
+        let host = lawson_onnx::host_functions();
+        #[cfg(not(feature = "onnx"))]
+        let host = interp::HostFunctions::new();
+        let options =
+            interp::Options { max_steps: STEPS, max_bytes: BYTES, host, ..interp::Options::default() };
         Ok(Judge {
             target,
             isa: None,
@@ -158,6 +109,7 @@ impl Judge {
             options,
             slack: SLACK,
             strict: false,
+            runner: Runner(Arc::new(|_, session, inputs| session.run_values(inputs))),
         })
     }
 
@@ -186,7 +138,23 @@ impl Judge {
         self
     }
 
-    /// What the oracle may take.
+    /// Has sessions run by this instead of [`Session::run_values`]: faults can be planted, to see that they are found.
+    ///
+    /// ```
+    /// use lawson::fuzz::{Judge, Verdict, random_case};
+    /// let forgetful = Judge::new(lawson::Target::Reference, &[1])?.run_by(|_, _, _| Ok(Vec::new()));
+    /// assert!(matches!({ forgetful }.cases(&random_case(7)?), Verdict::Failed { .. }));
+    /// # Ok::<(), lawson::Error>(())
+    /// ```
+    pub fn run_by(
+        mut self,
+        run: impl Fn(&Graph, &mut Session, &[Value]) -> Result<Vec<Value>> + Send + Sync + 'static,
+    ) -> Judge {
+        self.runner = Runner(Arc::new(run));
+        self
+    }
+
+    /// What the oracle may take, and the target.
     pub fn limits(mut self, max_steps: u64, max_bytes: u64) -> Judge {
         (self.options.max_steps, self.options.max_bytes) = (max_steps, max_bytes);
         self
@@ -211,36 +179,69 @@ impl Judge {
         self.options.flushes = capabilities.is_some_and(|c| c.flushes);
     }
 
-    /// Judges a graph on all its inputs.
+    /// Judges a graph on all its inputs. A session goes through all of them, so that it meets other sizes; another one each time, other numbers
+    /// of threads, and two at once must give the same bits.
     pub fn cases(&mut self, cases: &Cases) -> Verdict {
+        self.cases_told(cases, &mut |_| {})
+    }
+
+    /// The same; says what it is at, so that whoever waits knows what does not end.
+    pub fn cases_told(&mut self, cases: &Cases, tell: &mut dyn FnMut(Phase)) -> Verdict {
         #[cfg(feature = "wgpu")]
         self.open_device();
+        tell(Phase::Compile);
         let compiled = guarded(|| self.compile(&cases.graph));
         let programs = match compiled {
             Ok(Ok(programs)) => programs,
-            Ok(Err(e)) if is_bug(&e) => return Verdict::Failed { failure: Failure::Internal(e), run: 0 },
-            Ok(Err(e)) if self.strict => return Verdict::Failed { failure: Failure::Refused(e), run: 0 },
-            Ok(Err(e)) => return Verdict::Refused(e),
+            Ok(Err(e)) => return self.verdict(Stop::of(e), 0),
             Err(panic) => return Verdict::Failed { failure: Failure::Panic(panic), run: 0 },
         };
-        let (mut compared, mut undetermined) = (0, 0);
-        let mut unknown = None;
+        let mut sessions: Vec<Session> = programs.iter().map(|p| self.session(p)).collect();
+        let (mut compared, mut undetermined, mut runs) = (0, 0, 0);
+        let (mut known, mut unknown) = (Vec::new(), None);
         for (run, inputs) in cases.runs.iter().enumerate() {
-            match self.run(cases, &programs, inputs) {
-                Ok((c, u)) => {
-                    compared += c;
-                    undetermined += u;
+            match self.run(&cases.graph, &mut sessions, inputs, tell) {
+                Ok(ran) => {
+                    compared += ran.compared;
+                    undetermined += ran.undetermined;
+                    // Every team, and a session of its own.
+                    runs += sessions.len() as u64 + 1;
+                    known.push((run, ran.results));
                 }
                 Err(Stop::Unknown(e)) => unknown = Some(e),
-                Err(Stop::Refused(e)) if !self.strict => return Verdict::Refused(e),
-                Err(Stop::Refused(e)) => return Verdict::Failed { failure: Failure::Refused(e), run },
-                Err(Stop::Failed(failure)) => return Verdict::Failed { failure: *failure, run },
+                Err(stop) => return self.verdict(stop, run),
             }
         }
-        match unknown {
-            Some(e) if compared + undetermined == 0 => Verdict::Unknown(e),
-            _ => Verdict::Fine { compared, undetermined },
+        if let (true, Some(e)) = (known.is_empty(), unknown) {
+            return Verdict::Unknown(e);
         }
+        if let Some(program) = programs.last()
+            && let Err((run, stop)) = self.at_once(cases, program, &known)
+        {
+            return self.verdict(stop, run);
+        }
+        runs += 2 * known.len() as u64;
+        let operators = programs.first().and_then(Program::operators);
+        Verdict::Fine { compared, undetermined, runs, operators }
+    }
+
+    /// What stopped runs, to this judge.
+    fn verdict(&self, stop: Stop, run: usize) -> Verdict {
+        match stop {
+            Stop::Unknown(e) => Verdict::Unknown(e),
+            Stop::Refused(e) if self.strict => Verdict::Failed { failure: Failure::Refused(e), run },
+            Stop::Refused(e) => Verdict::Refused(e),
+            Stop::Failed(failure) => Verdict::Failed { failure: *failure, run },
+        }
+    }
+
+    /// The smallest case on which the judge finds the same kind of failure. The one given must fail that way.
+    pub fn shrink(&mut self, case: Case, kind: &failure::FailureKind, effort: &Effort) -> Reduced {
+        let mut fails = |c: &Case| match self.case(c) {
+            Verdict::Failed { failure, .. } => failure.kind() == *kind,
+            _ => false,
+        };
+        reduce(case, &mut fails, effort)
     }
 
     /// The part of a graph that the target takes: the outputs that it compiles. `None` if it takes none, or all.
@@ -269,50 +270,126 @@ impl Judge {
         Ok(std::iter::once(first.clone()).chain(others).collect())
     }
 
+    fn session(&self, program: &Program) -> Session {
+        let mut session = program.session();
+        let interp::Options { max_steps, max_bytes, .. } = self.options;
+        session.set_limits(Limits { max_steps, max_bytes: Some(max_bytes) });
+        session
+    }
+
+    /// Runs a session, whatever comes of it.
+    fn attempt(
+        &self,
+        graph: &Graph,
+        session: &mut Session,
+        inputs: &[Value],
+    ) -> std::result::Result<Vec<Value>, Stop> {
+        match guarded(|| (self.runner.0)(graph, session, inputs)) {
+            Ok(Ok(results)) => Ok(results),
+            Ok(Err(e)) => Err(Stop::of(e)),
+            Err(panic) => Err(failed(Failure::Panic(panic))),
+        }
+    }
+
+    /// Runs sessions of all teams, and one that is made for that, on the same inputs.
     fn run(
         &self,
-        cases: &Cases,
-        programs: &[Program],
+        graph: &Graph,
+        sessions: &mut [Session],
         inputs: &[Value],
-    ) -> std::result::Result<(u64, u64), Stop> {
-        let oracle = interp::run_bounded(&cases.graph, inputs, &self.options).map_err(Stop::Unknown)?;
-        let failed = |failure| Stop::Failed(Box::new(failure));
-        let mut first: Option<Vec<Value>> = None;
+        tell: &mut dyn FnMut(Phase),
+    ) -> std::result::Result<Ran, Stop> {
+        tell(Phase::Oracle);
+        let oracle = interp::run_bounded(graph, inputs, &self.options);
+        let outputs = || graph.outputs().iter().map(|o| o.name.clone());
+        let (first, others) = sessions
+            .split_first_mut()
+            .ok_or_else(|| Stop::Refused(Error::new(Code::Usage, "a judge needs a number of threads")))?;
+        tell(Phase::Run);
+        let results = match &oracle {
+            Err(e) if can_go_on(e) => return Err(Stop::Unknown(e.clone())),
+            _ => self.attempt(graph, first, inputs),
+        };
+        let (oracle, results) = match (oracle, results) {
+            (Err(e), Ok(_)) => return Err(failed(Failure::Accepted(e))),
+            (Err(e), Err(Stop::Refused(_))) => return Err(Stop::Unknown(e)),
+            (_, Err(stop)) => return Err(stop),
+            (Ok(oracle), Ok(results)) => (oracle, results),
+        };
         let (mut compared, mut undetermined) = (0, 0);
-        for (n, program) in programs.iter().enumerate() {
-            let results = match guarded(|| program.session().run_values(inputs)) {
-                Ok(Ok(results)) => results,
-                Ok(Err(e)) if is_bug(&e) => return Err(failed(Failure::Internal(e))),
-                // The reference target stops where the oracle need not.
-                Ok(Err(e)) if e.code() == Code::Budget => return Err(Stop::Unknown(e)),
-                Ok(Err(e)) => return Err(Stop::Refused(e)),
-                Err(panic) => return Err(failed(Failure::Panic(panic))),
-            };
-            let outputs = cases.graph.outputs().iter().map(|o| o.name.clone());
-            match &first {
-                None => {
-                    for ((expected, actual), output) in oracle.iter().zip(&results).zip(outputs) {
-                        let comparison = interp::compare(expected, actual, self.slack);
-                        if !comparison.ok() {
-                            return Err(failed(Failure::Wrong { output, comparison }));
-                        }
-                        compared += comparison.compared;
-                        undetermined += comparison.undetermined;
-                    }
-                    first = Some(results);
-                }
-                Some(first) => {
-                    let threads = self.teams.get(n).map_or(1, Team::members);
-                    for ((a, b), output) in first.iter().zip(&results).zip(outputs) {
-                        if a != b {
-                            return Err(failed(Failure::Threads { output, threads }));
-                        }
-                    }
-                }
+        if results.len() != oracle.len() {
+            let message = format!("{} results of {} outputs", results.len(), oracle.len());
+            return Err(failed(Failure::Internal(Error::internal(message))));
+        }
+        for ((expected, actual), output) in oracle.iter().zip(&results).zip(outputs()) {
+            let comparison = interp::compare(expected, actual, self.slack);
+            if !comparison.ok() {
+                return Err(failed(Failure::Wrong { output, comparison }));
+            }
+            compared += comparison.compared;
+            undetermined += comparison.undetermined;
+        }
+        let differs = |other: &[Value]| {
+            let pairs = results.iter().zip(other).zip(outputs());
+            pairs.into_iter().find(|((a, b), _)| a != b).map(|(_, output)| output)
+        };
+        let mut fresh = self.session(first.program());
+        if let Some(output) = differs(&self.attempt(graph, &mut fresh, inputs)?) {
+            return Err(failed(Failure::Sessions { output, session: "a session of its own" }));
+        }
+        for (session, team) in others.iter_mut().zip(self.teams.iter().skip(1)) {
+            if let Some(output) = differs(&self.attempt(graph, session, inputs)?) {
+                return Err(failed(Failure::Threads { output, threads: team.members() }));
             }
         }
-        Ok((compared, undetermined))
+        Ok(Ran { compared, undetermined, results })
     }
+
+    /// Two sessions of a program at once, one of which goes backward.
+    fn at_once(
+        &self,
+        cases: &Cases,
+        program: &Program,
+        known: &[(usize, Vec<Value>)],
+    ) -> std::result::Result<(), (usize, Stop)> {
+        let graph = &cases.graph;
+        let check = |session: &mut Session, (run, expected): &(usize, Vec<Value>)| {
+            let results = self.attempt(graph, session, &cases.runs[*run]).map_err(|stop| (*run, stop))?;
+            let mut pairs = expected.iter().zip(&results).zip(graph.outputs());
+            match pairs.find(|((a, b), _)| a != b) {
+                None => Ok(()),
+                Some((_, output)) => {
+                    let output = output.name.clone();
+                    let session = "a session beside another one";
+                    Err((*run, failed(Failure::Sessions { output, session })))
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let mut forward = self.session(program);
+            let mut backward = self.session(program);
+            let other = scope.spawn(move || known.iter().rev().try_for_each(|k| check(&mut backward, k)));
+            let here = known.iter().try_for_each(|k| check(&mut forward, k));
+            // Panics of a run are caught where it is attempted.
+            here.and(other.join().unwrap_or(Ok(())))
+        })
+    }
+}
+
+/// What a run gave.
+struct Ran {
+    compared: u64,
+    undetermined: u64,
+    results: Vec<Value>,
+}
+
+fn failed(failure: Failure) -> Stop {
+    Stop::Failed(Box::new(failure))
+}
+
+/// Whether the oracle refuses a run that is none of its business, or too long for it: a target may go on.
+fn can_go_on(error: &Error) -> bool {
+    matches!(error.code(), Code::Budget | Code::HostCall | Code::Participants)
 }
 
 /// Why a run gives no counts.
@@ -320,6 +397,18 @@ enum Stop {
     Unknown(Error),
     Refused(Error),
     Failed(Box<Failure>),
+}
+
+impl Stop {
+    /// What an error of the target stops runs as.
+    fn of(error: Error) -> Stop {
+        match error.code() {
+            _ if is_bug(&error) => failed(Failure::Internal(error)),
+            // Where a target stops, the oracle need not.
+            Code::Budget => Stop::Unknown(error),
+            _ => Stop::Refused(error),
+        }
+    }
 }
 
 fn with_outputs(graph: &Graph, outputs: Vec<Output>) -> Graph {

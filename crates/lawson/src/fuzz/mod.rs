@@ -2,15 +2,17 @@
 //!
 //! [`random_case`] makes a graph and several sets of inputs from a seed, of different sizes where dimensions are symbols.
 //! [`Judge`] compiles it, runs it on every one of its teams, and compares with the reference interpreter's bounded mode: a
-//! result that leaves its bounds, that depends on the number of threads, an internal error or a panic is a
+//! result that leaves its bounds, that depends on the number of threads or on the session, an internal error or a panic is a
 //! [`Failure`]. What a target does not take is a refusal, and a failure only to a strict judge. [`crate::reduce`] makes failures small.
 //!
 //! Emitted code that crashes takes the process with it; whoever fears that runs cases in a process of their own, as
 //! `lawson fuzz` does.
 
+mod failure;
 mod judge;
 
-pub use judge::{Failure, FailureKind, Judge, Verdict};
+pub use failure::{Failure, FailureKind};
+pub use judge::{Judge, Phase, Verdict};
 
 use crate::reduce::Case;
 use lawson_graph::random::{Dtypes, Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};

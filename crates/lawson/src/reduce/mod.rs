@@ -3,9 +3,10 @@
 //! In: a [`Case`], which is a graph with inputs, and a question that says of any case whether it still fails. Out: a case of which no
 //! single step makes a smaller one that fails. Steps drop outputs, cut nodes off by making their results inputs, replace nodes by zeros or by
 //! their own operands, give symbols values, and make dimensions and elements smaller. Every candidate is a
-//! valid graph; candidates whose inputs do not fit are never asked about. `edit.rs` changes graphs, `resize.rs` sizes.
+//! valid graph; candidates whose inputs do not fit are never asked about. `edit.rs` changes graphs, `resize.rs` sizes, `file.rs` keeps cases.
 
 mod edit;
+mod file;
 mod resize;
 
 use edit::{Source, cut};
