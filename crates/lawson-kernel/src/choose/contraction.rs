@@ -216,7 +216,7 @@ impl<'k> Chooser<'k> {
         let shares = if position == Position::Root { c.shares() } else { ENOUGH_SHARES };
         let sums = self.kernel.acc(acc).state.len() as i64;
         let demand = Demand {
-            asked: self.may_ask(&c),
+            asked: self.comes_in_time(&c),
             ..Demand::of(&c, sums, shares, self.writes_parts_of_lines(&c))
         };
         let widths = match position {
