@@ -92,7 +92,7 @@ pub enum Checked {
 
 /// Reads whatever can be checked: a plan by its first word, whatever the file is called, or a graph.
 pub fn checked(file: &str) -> Result<Checked> {
-    let plan = |text: &str| Plan::parse(text, Some(file)).map(|p| Checked::Plan(Box::new(p)));
+    let plan = |text: &str| Plan::read(text, Some(file)).map(|p| Checked::Plan(Box::new(p)));
     match kind(file) {
         Ok(Kind::Stdin) => {
             let text = read_text(std::io::stdin().lock()).map_err(|e| at(e, file))?;
@@ -113,6 +113,8 @@ pub fn checked(file: &str) -> Result<Checked> {
 
 /// Whether a text says that it is a plan.
 fn is_plan(text: &str) -> bool {
+    // A mark before the first word is the reader's to refuse.
+    let text = text.trim_start_matches('\u{feff}');
     let mut lines = text.lines().map(str::trim_start).filter(|l| !l.is_empty() && !l.starts_with("//"));
     lines.next().is_some_and(|l| l.starts_with("lawson-plan"))
 }

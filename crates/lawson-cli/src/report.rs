@@ -42,6 +42,15 @@ impl From<io::Error> for Failure {
 /// The result of a command.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// It must not be.
+    Error,
+    /// It need not be.
+    Warning,
+}
+
 /// Reports errors, in colour and as JSON where that was asked for.
 #[derive(Debug)]
 pub struct Reporter {
@@ -84,7 +93,15 @@ impl Reporter {
 
     /// Prints an error to standard error.
     pub fn error(&self, error: &Error) {
-        let text = error.to_string();
+        self.say(error, Severity::Error);
+    }
+
+    /// Prints an error or a warning to standard error.
+    pub fn say(&self, error: &Error, severity: Severity) {
+        let mut text = error.to_string();
+        if let (Severity::Warning, Some(rest)) = (severity, text.strip_prefix("error[")) {
+            text = format!("warning[{rest}");
+        }
         let text = if self.color { colored(&text) } else { text };
         let _ = writeln!(io::stderr(), "{text}");
     }
@@ -123,6 +140,10 @@ fn colored(text: &str) -> String {
         l if l.starts_with("error[") => match l.split_once(": ") {
             Some((head, message)) => format!("{}: {}", paint("1;31", head), paint("1", message)),
             None => paint("1;31", l),
+        },
+        l if l.starts_with("warning[") => match l.split_once(": ") {
+            Some((head, message)) => format!("{}: {}", paint("1;33", head), paint("1", message)),
+            None => paint("1;33", l),
         },
         l if l.starts_with("  help: ") => format!("  {}{}", paint("1;36", "help:"), &l["  help:".len()..]),
         l if l.trim_start().starts_with("-->") => match l.split_once("-->") {

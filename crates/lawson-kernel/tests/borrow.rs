@@ -46,8 +46,8 @@ fn plans_written_by_hand_are_judged_as_stated() {
     let mut wrong = Vec::new();
     for path in plans() {
         let (text, name) = read(&path);
-        let plan = Plan::parse(&text, Some(&name)).unwrap_or_else(|e| panic!("{e}"));
-        let found = render(&check_text(&plan.plan, plan.bound.as_ref(), &plan.places));
+        let plan = Plan::read(&text, Some(&name)).unwrap_or_else(|e| panic!("{e}"));
+        let found = render(&check_text(&plan));
         let beside = path.with_extension("txt");
         if bless {
             std::fs::write(&beside, &found).unwrap();
@@ -65,11 +65,11 @@ fn plans_written_by_hand_are_judged_as_stated() {
 fn what_is_printed_reads_back_to_the_same_text() {
     for path in plans() {
         let (text, name) = read(&path);
-        let first = Plan::parse(&text, Some(&name)).unwrap();
+        let first = Plan::read(&text, Some(&name)).unwrap();
         let printed = first.plan.to_text(first.bound.as_ref());
-        let second = Plan::parse(&printed, None).unwrap_or_else(|e| panic!("{name}: {e}\n{printed}"));
+        let second = Plan::read(&printed, None).unwrap_or_else(|e| panic!("{name}: {e}\n{printed}"));
         assert_eq!(second.plan.to_text(second.bound.as_ref()), printed, "{name}");
-        let judge = |p: &lawson_kernel::WrittenPlan| borrow::check(&p.plan, p.bound.as_ref()).errors.len();
+        let judge = |p: &lawson_kernel::WrittenPlan| check_text(p).errors.len();
         assert_eq!(judge(&first), judge(&second), "{name}");
     }
 }
@@ -237,8 +237,8 @@ fn mangled_texts_never_panic() {
                 }
             }
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            if let Ok(read) = Plan::parse(&text, None) {
-                check_text(&read.plan, read.bound.as_ref(), &read.places);
+            if let Ok(read) = Plan::read(&text, None) {
+                check_text(&read);
             }
         }
     }

@@ -1,37 +1,52 @@
-//! `lawson check`: reads and verifies files; says what is wrong with each, and how many are right.
+//! `lawson check`: reads and verifies files; says all that is wrong with each, in the order of its lines, and how many are right.
 
 use crate::args::CheckArgs;
 use crate::load::{self, Checked};
-use crate::report::{Failure, Outcome, Reporter, error_json, exit_code};
-use lawson::Result;
+use crate::report::{Failure, Outcome, Reporter, Severity, error_json, exit_code};
+use lawson::graph::Graph;
 use lawson::kernel::{WrittenPlan, borrow};
+use lawson::{Error, Place, Result};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
-/// What the borrow checker says of a plan. All errors but the last are said here.
-fn check_plan(
-    written: &WrittenPlan,
-    file: &str,
-    reporter: &Reporter,
-    out: &mut dyn Write,
-) -> Result<(String, Json)> {
-    let mut report = borrow::check_text(&written.plan, written.bound.as_ref(), &written.places);
-    if let Some(last) = report.errors.pop() {
-        report.errors.iter().for_each(|e| reporter.error(e));
-        return Err(last);
-    }
+/// What is said of a file.
+#[derive(Default)]
+struct Said {
+    /// What it is, if it is right.
+    fine: String,
+    /// What is wrong.
+    errors: Vec<Error>,
+    /// What need not be.
+    warnings: Vec<Error>,
+    /// What is unusual and allowed.
+    notes: Vec<String>,
+    /// How many errors and warnings there are besides.
+    more: usize,
+    json: Json,
+}
+
+/// What the verifier says of a plan's kernels, and the borrow checker of its steps.
+fn check_plan(written: &WrittenPlan) -> Said {
+    let report = borrow::check_text(written);
     let mut steps = 0;
     written.plan.visit(&mut |_, _| steps += 1);
-    if !reporter.json {
-        let lines = report.warnings.iter().map(|w| format!("{file}: warning: {w}"));
-        for line in lines.chain(report.notes.iter().map(|n| format!("{file}: note: {n}"))) {
-            // What cannot be written is said with the rest.
-            let _ = writeln!(out, "{line}");
-        }
-    }
-    let warnings: Vec<Json> = report.warnings.iter().map(error_json).collect();
-    let json = json!({ "steps": steps, "warnings": warnings, "notes": report.notes });
-    Ok((format!("plan @{} with {steps} steps", written.plan.name), json))
+    let fine = format!("plan @{} with {steps} steps", written.plan.name);
+    let borrow::Report { errors, warnings, notes, more } = report;
+    Said { fine, errors, warnings, notes, more, json: json!({ "steps": steps }) }
+}
+
+fn check_graph(graph: &Graph) -> Result<Said> {
+    graph.verify()?;
+    let fine = format!("@{} with {} nodes", graph.name(), graph.total_nodes());
+    Ok(Said { fine, json: json!({ "nodes": graph.total_nodes() }), ..Said::default() })
+}
+
+/// The line and the column that an error is about; errors about no place in a text come first.
+fn place(error: &Error) -> Option<(usize, usize)> {
+    error.places().iter().find_map(|p| match p {
+        Place::Source(s) => Some((s.line, s.column)),
+        _ => None,
+    })
 }
 
 pub fn run(args: &CheckArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
@@ -39,29 +54,46 @@ pub fn run(args: &CheckArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     let (mut wrong, mut code) = (0, 0);
     for file in &args.files {
         let checked = load::checked(file).and_then(|checked| match checked {
-            Checked::Graph(graph) => graph.verify().map(|()| {
-                let said = format!("@{} with {} nodes", graph.name(), graph.total_nodes());
-                (said, json!({ "nodes": graph.total_nodes() }))
-            }),
-            Checked::Plan(plan) => check_plan(&plan, file, reporter, out),
+            Checked::Graph(graph) => check_graph(&graph),
+            Checked::Plan(plan) => Ok(check_plan(&plan)),
         });
-        match checked {
-            Ok((said, mut result)) => {
-                result["file"] = json!(file);
-                result["ok"] = json!(true);
-                results.push(result);
-                if !reporter.json {
-                    writeln!(out, "{file}: fine, {said}")?;
-                }
+        let mut said =
+            checked.unwrap_or_else(|error| Said { errors: vec![error], json: json!({}), ..Said::default() });
+        said.errors.sort_by_key(place);
+        said.warnings.sort_by_key(place);
+        let ok = said.errors.is_empty();
+        wrong += usize::from(!ok);
+        code = said.errors.iter().map(exit_code).fold(code, u8::max);
+        if reporter.json {
+            let all = |errors: &[Error]| errors.iter().map(error_json).collect::<Vec<Json>>();
+            let mut result = said.json;
+            result["file"] = json!(file);
+            result["ok"] = json!(ok);
+            result["errors"] = json!(all(&said.errors));
+            result["warnings"] = json!(all(&said.warnings));
+            result["notes"] = json!(said.notes);
+            result["more"] = json!(said.more);
+            if let Some(first) = said.errors.first() {
+                result["error"] = error_json(first);
             }
-            Err(error) => {
-                wrong += 1;
-                code = code.max(exit_code(&error));
-                results.push(json!({ "file": file, "ok": false, "error": error_json(&error) }));
-                // What has been said so far goes first.
-                out.flush()?;
-                reporter.error(&error);
+            results.push(result);
+        } else {
+            if ok {
+                writeln!(out, "{file}: fine, {}", said.fine)?;
             }
+            for note in &said.notes {
+                writeln!(out, "{file}: note: {note}")?;
+            }
+        }
+        // What has been said so far goes first.
+        out.flush()?;
+        let (errors, warnings) = (said.errors.iter(), said.warnings.iter());
+        let mut all: Vec<(&Error, Severity)> = errors.map(|e| (e, Severity::Error)).collect();
+        all.extend(warnings.map(|w| (w, Severity::Warning)));
+        all.sort_by_key(|(e, _)| place(e));
+        all.iter().for_each(|(e, severity)| reporter.say(e, *severity));
+        if said.more > 0 {
+            reporter.note(&format!("{file}: there are {} errors and warnings more", said.more));
         }
     }
     if reporter.json {

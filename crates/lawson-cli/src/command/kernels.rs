@@ -9,7 +9,7 @@ use crate::args::{Isa, ShowArgs, Target};
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, emit, plan_for};
-use lawson::graph::{Bindings, Dim, Graph};
+use lawson::graph::{Bindings, Dim, Fact, Graph, Relation};
 use lawson::kernel::plan::{Skipping, Unjoined};
 use lawson::kernel::{Action, Again, Barrier, Bound, Kernel, Plan, Step};
 use lawson::wgpu::Capabilities;
@@ -27,6 +27,11 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
     };
     let bound = bind(&graph, &plan, args)?;
     if args.plan_text {
+        let mut plan = plan;
+        // What kernels and regions say of symbols means the sizes that buffers have.
+        for b in args.bind.iter().filter(|_| bound.is_some()) {
+            plan.facts.add(Fact::new(Dim::symbol(&b.symbol), Relation::Eq, b.value))?;
+        }
         let text = plan.to_text(bound.as_ref());
         return match reporter.json {
             true => Ok(writeln!(out, "{:#}", json!({ "plan": text }))?),

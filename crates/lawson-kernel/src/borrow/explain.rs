@@ -4,9 +4,13 @@ use super::Report;
 use super::bytes::{Memory, Span, phrase};
 use crate::plan::{Access, Mode, Places, Slot, Step};
 use lawson_graph::{Code, Error, Place, Side};
+use std::collections::HashSet;
 
 /// The most findings of a kind: one mistake often has many consequences.
 const MOST: usize = 20;
+
+/// The most of a plan that somebody wrote.
+const MOST_OF_TEXT: usize = 1000;
 
 /// A step with its number.
 #[derive(Clone, Copy)]
@@ -19,6 +23,8 @@ pub(super) struct Numbered<'p> {
 pub(super) struct Findings<'p> {
     pub(super) report: Report,
     places: Option<&'p Places>,
+    /// What was said.
+    known: HashSet<String>,
 }
 
 fn bytes_of(memory: &Memory<'_>, span: &Span, slot: Slot) -> String {
@@ -33,7 +39,7 @@ fn bytes_of(memory: &Memory<'_>, span: &Span, slot: Slot) -> String {
 
 impl<'p> Findings<'p> {
     pub(super) fn new(places: Option<&'p Places>) -> Findings<'p> {
-        Findings { report: Report::default(), places }
+        Findings { report: Report::default(), places, known: HashSet::new() }
     }
 
     /// Where a step is: its line, or its number and what it does to the bytes.
@@ -45,20 +51,38 @@ impl<'p> Findings<'p> {
     }
 
     fn error(&mut self, error: Error) {
-        if self.report.errors.len() < MOST && !self.report.errors.contains(&error) {
+        if self.is_found_first(&error) {
             self.report.errors.push(error);
         }
+    }
+
+    fn warning(&mut self, warning: Error) {
+        if self.is_found_first(&warning) {
+            self.report.warnings.push(warning);
+        }
+    }
+
+    /// Whether something was not found before, and is not one too many.
+    fn is_found_first(&mut self, found: &Error) -> bool {
+        let most = if self.places.is_some() { MOST_OF_TEXT } else { MOST };
+        if self.known.contains(&found.to_string()) {
+            return false;
+        }
+        let room = self.known.len() < most;
+        if room {
+            self.known.insert(found.to_string());
+        } else {
+            self.report.more += 1;
+        }
+        room
     }
 
     /// What was found in the plan of a stage.
     pub(super) fn inside(&mut self, stage: Numbered<'_>, found: Report) {
         let place = self.place(stage, "a stage");
         found.errors.into_iter().for_each(|e| self.error(e.at(place.clone())));
-        for warning in found.warnings {
-            if self.report.warnings.len() < MOST {
-                self.report.warnings.push(warning.at(place.clone()));
-            }
-        }
+        found.warnings.into_iter().for_each(|w| self.warning(w.at(place.clone())));
+        self.report.more += found.more;
         found
             .notes
             .into_iter()
@@ -228,13 +252,12 @@ impl<'p> Findings<'p> {
 
     /// A barrier that orders nothing.
     pub(super) fn needless(&mut self, memory: &Memory<'_>, step: Numbered<'_>) {
-        let message = format!("the barrier before step {} orders nothing", step.number);
-        let place = self.place(step, &format!("`{}`", memory.plan.step_name(step.step)));
+        let name = memory.plan.step_name(step.step);
+        let message = format!("the barrier before step {} (`{name}`) orders nothing", step.number);
+        let place = self.place(step, &format!("`{name}`"));
         let warning = Error::new(Code::PlanBarrier, message)
             .at(place)
             .help("leave it out: no step behind it touches what a step before it does");
-        if self.report.warnings.len() < MOST && !self.report.warnings.contains(&warning) {
-            self.report.warnings.push(warning);
-        }
+        self.warning(warning);
     }
 }

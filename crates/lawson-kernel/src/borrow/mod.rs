@@ -27,7 +27,7 @@ mod walk;
 
 pub use in_place::{all_in_place, in_place};
 
-use crate::plan::{Bound, Places, Plan};
+use crate::plan::{Bound, Plan, WrittenPlan};
 use lawson_graph::{Error, Result};
 
 /// What the checker found.
@@ -39,6 +39,8 @@ pub struct Report {
     pub warnings: Vec<Error>,
     /// What is unusual and allowed: races that are wanted, atomic updates.
     pub notes: Vec<String>,
+    /// How many errors and warnings there are besides.
+    pub more: usize,
 }
 
 impl Report {
@@ -48,14 +50,27 @@ impl Report {
     }
 }
 
-/// Checks a plan; its buffers too, where they are placed.
-pub fn check(plan: &Plan, bound: Option<&Bound>) -> Report {
-    walk::check(plan, bound, None)
+/// What may be asked of a plan's kernels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kernels {
+    /// Everything.
+    Verified,
+    /// Nothing: some mean nothing. Steps that run them are taken for what they should be.
+    Refused,
 }
 
-/// Checks a plan whose parts stand at these places of a text.
-pub fn check_text(plan: &Plan, bound: Option<&Bound>, places: &Places) -> Report {
-    walk::check(plan, bound, Some(places))
+/// Checks a plan; its buffers too, where they are placed.
+pub fn check(plan: &Plan, bound: Option<&Bound>) -> Report {
+    walk::check(plan, bound, None, Kernels::Verified)
+}
+
+/// Checks a plan that was read from a text; what the verifier refuses of its kernels comes first.
+pub fn check_text(written: &WrittenPlan) -> Report {
+    let WrittenPlan { plan, bound, places, faults } = written;
+    let kernels = if faults.is_empty() { Kernels::Verified } else { Kernels::Refused };
+    let mut report = walk::check(plan, bound.as_ref(), Some(places), kernels);
+    report.errors.splice(..0, faults.iter().cloned());
+    report
 }
 
 /// Checks a plan that Lawson made: an error is a bug.

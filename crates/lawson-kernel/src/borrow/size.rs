@@ -72,7 +72,10 @@ impl<'p> Walk<'p> {
             let given = self.memory.plan.buffer(region.slot);
             let (from, to) = region.range(&given.bytes);
             let bytes = to - from;
-            if !matches!(given.place, Place::Value(_)) && !s.plan.facts.equal(&bytes, &b.bytes) {
+            if !matches!(given.place, Place::Value(_))
+                && !s.plan.facts.equal(&bytes, &b.bytes)
+                && !self.memory.facts().equal(&bytes, &b.bytes)
+            {
                 let message = format!(
                     "the stage of step {} has {} bytes for `{}`, and is given `{}` with {bytes}",
                     step.number, b.bytes, b.name, given.name

@@ -2,7 +2,7 @@
 
 use super::bytes::{Memory, Written};
 use super::explain::{Findings, Numbered};
-use super::{Report, in_place};
+use super::{Kernels, Report, in_place};
 use crate::plan::{
     Access, Action, Again, Barrier, Bound, Branch, Carried, Loop, Mode, Place, Places, Plan, Region, Slot,
     Staged, Step, ValuePort,
@@ -23,11 +23,17 @@ pub(super) struct Walk<'p> {
     proofs: HashMap<(usize, usize, usize), bool>,
     /// Stages whose plans were checked.
     stages: HashSet<usize>,
+    kernels: Kernels,
     /// Where the parts of stages stand, by step.
     inside: HashMap<usize, Option<&'p Places>>,
 }
 
-pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: Option<&'p Places>) -> Report {
+pub(super) fn check<'p>(
+    plan: &'p Plan,
+    bound: Option<&'p Bound>,
+    places: Option<&'p Places>,
+    kernels: Kernels,
+) -> Report {
     let memory = Memory::new(plan, bound);
     let written = memory.at_first();
     let (mut numbers, mut inside) = (HashMap::new(), HashMap::new());
@@ -47,6 +53,7 @@ pub(super) fn check<'p>(plan: &'p Plan, bound: Option<&'p Bound>, places: Option
         phase: Vec::new(),
         proofs: HashMap::new(),
         stages: HashSet::new(),
+        kernels,
         inside,
     };
     walk.block(&plan.steps);
@@ -225,6 +232,7 @@ impl<'p> Walk<'p> {
                 // The interpreter and the evaluator copy what they read.
                 let copied = step.step.action.copies() && (a.mode == Mode::Read || b.mode == Mode::Read);
                 let proven = match kernel {
+                    Some(_) if self.kernels == Kernels::Refused => true,
                     Some(k) if a.mode == Mode::Read && b.mode == Mode::Write && self.same_place(&x, &y) => {
                         let kernel = &self.memory.plan.kernels[k];
                         *self.proofs.entry((k, n, m)).or_insert_with(|| in_place(kernel, n, m))
@@ -259,8 +267,10 @@ impl<'p> Walk<'p> {
     /// The plan of a stage.
     fn stage(&mut self, step: Numbered<'p>, s: &'p Staged) {
         if self.stages.insert(step.number) {
-            self.findings
-                .inside(step, check(&s.plan, None, self.inside.get(&step.number).copied().flatten()));
+            self.findings.inside(
+                step,
+                check(&s.plan, None, self.inside.get(&step.number).copied().flatten(), self.kernels),
+            );
         }
     }
 
