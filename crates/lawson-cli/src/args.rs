@@ -67,7 +67,11 @@ pub enum Command {
   lawson show model.law --bind N=32
   lawson show model.law --json | jq .total.flops
   lawson show model.law --plan --bind N=32
-  lawson show model.onnx --kernels --dump-asm")]
+  lawson show model.law --plan --fusion separate --isa avx2 --threads 4
+  lawson show model.onnx --kernels --dump-asm
+
+With --plan, --kernels, --refused or --dump-asm, it is what `run` and `bench` compile with the same --target, --isa, --threads, --fusion and --passes.
+The arena of stages, whose sizes are found in a run, is told for the greatest sizes that the facts allow; `bench` tells what runs took.")]
     Show(ShowArgs),
     /// Read and verify files, and say which of them are right.
     #[command(after_help = "Example:

@@ -459,7 +459,7 @@ impl Planner<'_, '_, '_> {
         }
         let ty = self.tensor(v)?;
         let (dtype, count) = (ty.dtype, ty.shape.elements());
-        let mut k = Kernel::new("copy", self.graph.facts().clone());
+        let mut k = Kernel::new("copy", self.common.plan.facts.clone());
         let x = k.input("x", dtype, std::slice::from_ref(&count));
         let y = k.output("y", dtype, std::slice::from_ref(&count));
         let i = k.add_axis("i");

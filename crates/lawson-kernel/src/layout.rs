@@ -178,11 +178,12 @@ fn along(node: &Node) -> Along<'_> {
     }
 }
 
+/// What a dimension that is not known is taken for where it is decided what is computed together.
+pub const UNKNOWN_SIZE: i64 = 64;
+
 /// A size for predictions: that of a dimension, or some size where it is not known.
 pub(crate) fn about(dim: &Dim) -> f64 {
-    /// What a dimension is taken for that is not known.
-    const SOME: i64 = 64;
-    dim.as_const().unwrap_or(SOME).max(0) as f64
+    dim.as_const().unwrap_or(UNKNOWN_SIZE).max(0) as f64
 }
 
 fn tensor(graph: &Graph, v: ValueId) -> Option<&TensorType> {

@@ -214,6 +214,12 @@ impl Plan {
         self.add_scheduled(Scheduled { kernel, schedule, over, unscheduled: None, skipping: None })
     }
 
+    /// Adds a kernel that the verifier refuses, of which nothing more is asked than its arguments.
+    pub(crate) fn add_unproven(&mut self, kernel: Kernel) -> usize {
+        let (over, schedule) = (Vec::new(), Schedule::default());
+        self.add_scheduled(Scheduled { kernel, schedule, over, unscheduled: None, skipping: None })
+    }
+
     /// Adds a kernel of which all is known that a plan says.
     pub fn add_scheduled(&mut self, made: Scheduled) -> usize {
         self.over.push(made.over);

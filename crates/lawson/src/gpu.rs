@@ -3,6 +3,8 @@
 //! In: a graph before the passes and what a device can do. Out: the graph after them, and the plan with its transfers. `planned/` compiles and
 //! runs whole programs.
 
+use crate::cpu::PlanOptions;
+use crate::program::Passes;
 use lawson_cpu::Isa;
 use lawson_cpu::executable::leave_to_evaluator;
 use lawson_graph::{Graph, Result, Site};
@@ -24,11 +26,22 @@ use lawson_wgpu::Capabilities;
 /// # Ok::<(), lawson::Error>(())
 /// ```
 pub fn plan_for(graph: &Graph, capabilities: &Capabilities, isa: Isa) -> Result<(Graph, Plan)> {
-    let graph = Pipeline::standard().run(&sited(graph.clone())?)?;
+    plan_with(graph, capabilities, &PlanOptions { isa, ..PlanOptions::default() })
+}
+
+/// The graph after these passes and its plan, for a device that can do this. How many threads there are does not matter.
+pub fn plan_with(graph: &Graph, capabilities: &Capabilities, options: &PlanOptions) -> Result<(Graph, Plan)> {
+    let PlanOptions { isa, ref passes, fusion, .. } = *options;
+    let graph = sited(graph.clone())?;
+    let graph = match (passes, fusion) {
+        (Passes::Standard, Fusion::Predicted) => Pipeline::standard().run(&graph)?,
+        (Passes::None | Passes::Standard, _) => graph,
+        (Passes::Custom(pipeline), _) => pipeline.run(&graph)?,
+    };
     let target = lawson_wgpu::machine_for(capabilities);
     let cpu = isa.of(&lawson_cpu::host::machine());
     let machines = Machines { target: &target, cpu: Some(&cpu), threads: 1 };
-    let mut plan = compile_watched(&graph, machines, Fusion::Predicted, &mut |_| {})?;
+    let mut plan = compile_watched(&graph, machines, fusion, &mut |_| {})?;
     let called = plan.called();
     leave_to_evaluator(&mut plan, called, isa);
     lawson_wgpu::leave_to_evaluator(&mut plan, capabilities);

@@ -92,6 +92,12 @@ impl Session {
         self.planned = PlannedSessions::default();
     }
 
+    /// How many bytes it has for stages, whose sizes are found in a run, besides the arena of the plan: as many as the last run needed, or one before
+    /// it that needed more. 0 on targets that have no stages.
+    pub fn stage_bytes(&self) -> u64 {
+        self.planned.stage_bytes() as u64
+    }
+
     /// Sets how the iterations of [`Session::run_loop`] are handed over to a device. Results do not depend on it. With any but the default, an
     /// iteration is always a run with launches of its own ([`Session::whole_loop`]); that holds on the CPU target, too, and nothing else does.
     #[cfg(feature = "wgpu")]

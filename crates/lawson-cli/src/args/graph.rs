@@ -31,13 +31,26 @@ pub struct ShowArgs {
     /// Print instead the machine code of each kernel, with its tree as comments.
     #[arg(long)]
     pub dump_asm: bool,
-    /// For which target, for --plan, --kernels and --refused. The wgpu target is shown for a device that promises no more than WGSL does.
+    /// For which target, for --plan, --kernels and --refused. The wgpu target is shown for a device that promises no more than WGSL does, if
+    /// --device names none.
     #[arg(long, value_enum, default_value_t = Target::Cpu, value_name = "TARGET")]
     pub target: Target,
-    /// How the processor runs kernels, for --plan, --kernels and --dump-asm [default: the best that this machine has, avx512 where it has
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// How the processor runs kernels, for --plan, --kernels, --refused and --dump-asm [default: the best that this machine has, avx512 where it has
     /// neither].
     #[arg(long, value_enum, value_name = "ISA")]
     pub isa: Option<Isa>,
+    /// For how many threads of the CPU target, for --plan, --kernels, --refused and --dump-asm [default: one for each processor].
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// Which operators may share a kernel, for --plan, --kernels, --refused and --dump-asm [default: predicted].
+    #[arg(long, value_enum, value_name = "FUSION")]
+    pub fusion: Option<Fusion>,
+    /// The passes to run first, for --plan, --kernels, --refused and --dump-asm: a list, `standard` or `none` [default: standard]. `lawson opt` prints
+    /// the graph after them.
+    #[arg(long, value_name = "LIST")]
+    pub passes: Option<String>,
 }
 
 /// Arguments of `check`.

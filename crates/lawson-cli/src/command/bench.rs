@@ -38,6 +38,8 @@ struct Timed {
 /// Bytes, where they are known.
 struct MemoryUse {
     arena: Option<u64>,
+    /// Of stages, for what runs found.
+    stages: u64,
     constants: Option<u64>,
     resident: Option<u64>,
 }
@@ -83,7 +85,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
     let machine = steps::machine(reporter, options.device.as_ref(), options.isa)?;
     let mut compile = CompileTimes::default();
     let program = Program::compile_timed(loaded.graph, &options, &mut compile)?;
-    let mut all = Vec::new();
+    let (mut all, mut stages) = (Vec::new(), 0);
     for n in 0..teams.len().max(1) {
         let program = teams.get(n).map_or_else(|| program.clone(), |t| program.with_team(t.clone()));
         let mut session = program.session();
@@ -101,10 +103,11 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
             true => Steps::time(&mut session, &values, &bindings, &machine, threads)?,
             false => None,
         };
+        stages = stages.max(session.stage_bytes());
         let device = device.clone();
         all.push(Timed { threads, device, first, samples, batch, iteration, in_one, steps });
     }
-    let memory = memory(&program, &bindings)?;
+    let memory = memory(&program, &bindings, stages)?;
     let bytes = moved(&program, &machine, &bindings)?;
     if reporter.json {
         let runs: Vec<Json> = all.iter().map(|t| t.to_json(flops, bytes)).collect();
@@ -118,6 +121,8 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
             "bytes": bytes,
             "memory": {
                 "arena_bytes": memory.arena,
+                "stage_arena_bytes": memory.stages,
+                "peak_arena_bytes": memory.arena.map(|a| a + memory.stages),
                 "constant_bytes": memory.constants,
                 "peak_resident_bytes": memory.resident,
             },
@@ -130,8 +135,12 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
     let shown = |b: Option<u64>| b.map_or_else(|| "unknown".to_string(), |n| measured(n as f64, "B"));
     writeln!(
         out,
-        "memory   arena {}, constants {}, resident at most {}",
+        "memory   arena {}{}, constants {}, resident at most {}",
         shown(memory.arena),
+        match memory.stages {
+            0 => String::new(),
+            n => format!(" and {} of stages", measured(n as f64, "B")),
+        },
         shown(memory.constants),
         shown(memory.resident)
     )?;
@@ -237,14 +246,14 @@ fn iteration(session: &mut Session, values: &[Value], times: u64) -> Result<f64>
     Ok(samples[LEAST / 2])
 }
 
-fn memory(program: &Program, bindings: &Bindings) -> Result<MemoryUse> {
+fn memory(program: &Program, bindings: &Bindings, stages: u64) -> Result<MemoryUse> {
     let (mut arena, mut constants) = (None, None);
     if let Some(plan) = program.plan() {
         let bound = plan.bind(bindings)?;
         arena = Some(bound.arena as u64);
         constants = Some(constant_bytes(plan, &bound.bytes));
     }
-    Ok(MemoryUse { arena, constants, resident: resident() })
+    Ok(MemoryUse { arena, stages, constants, resident: resident() })
 }
 
 fn constant_bytes(plan: &Plan, bytes: &[usize]) -> u64 {

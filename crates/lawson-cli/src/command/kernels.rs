@@ -4,14 +4,18 @@
 //! Comes in: a graph before the passes. Goes out: kernels in their text form, under comments that say which steps launch
 //! them, how they were scheduled and what was spilled; the plan; the instructions.
 
+use super::passes;
 use super::run::operators_json;
-use crate::args::{Isa, ShowArgs, Target};
+use super::sizes::{Sizes, without_sharing};
+use crate::args::{Fusion, Isa, ShowArgs, Target};
+use crate::device;
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
-use lawson::cpu::{Emitted, Listing, emit, plan_for};
-use lawson::graph::{Bindings, Dim, Fact, Graph, Relation};
-use lawson::kernel::plan::{Skipping, Unjoined};
-use lawson::kernel::{Action, Again, Barrier, Bound, Kernel, Plan, Step};
+use lawson::cpu::{Emitted, Listing, PlanOptions, emit, plan_with};
+use lawson::graph::{Dim, Fact, Graph, Relation, Symbol};
+use lawson::kernel::layout::UNKNOWN_SIZE;
+use lawson::kernel::plan::{Carried, Order, Row, Skipping, Unjoined};
+use lawson::kernel::{Action, Again, Barrier, Kernel, Place, Plan, Step};
 use lawson::wgpu::Capabilities;
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
@@ -19,20 +23,16 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let own = || Some(lawson::cpu::Isa::best()).filter(|isa| *isa != lawson::cpu::Isa::Portable);
-    let isa = args.isa.map(Isa::to_cpu).or_else(own).unwrap_or(lawson::cpu::Isa::Avx512);
-    let (graph, plan) = match args.target {
-        Target::Wgpu => lawson::gpu::plan_for(graph, &Capabilities::default(), isa)?,
-        Target::Cpu | Target::Reference => plan_for(graph, isa)?,
-    };
-    let bound = bind(&graph, &plan, args)?;
+    let (isa, graph, plan) = compile(graph, args)?;
+    let sizes = Sizes::new(&graph, &plan, args)?;
+    let bound = sizes.as_ref().map(|s| &s.bound);
     if args.plan_text {
         let mut plan = plan;
         // What kernels and regions say of symbols means the sizes that buffers have.
         for b in args.bind.iter().filter(|_| bound.is_some()) {
             plan.facts.add(Fact::new(Dim::symbol(&b.symbol), Relation::Eq, b.value))?;
         }
-        let text = plan.to_text(bound.as_ref());
+        let text = plan.to_text(bound);
         return match reporter.json {
             true => Ok(writeln!(out, "{:#}", json!({ "plan": text }))?),
             false => Ok(write!(out, "{text}")?),
@@ -56,10 +56,11 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
     if reporter.json {
         let mut report = json!({});
         if args.plan {
-            report["plan"] = plan_json(&plan, bound.as_ref());
+            report["plan"] = plan_json(&plan, sizes.as_ref());
         }
         if args.refused {
             report["refused"] = refused(&plan).into_iter().map(refusal_json).collect();
+            report["unknown_sizes_taken_for"] = json!(UNKNOWN_SIZE);
         }
         if args.kernels || args.dump_asm {
             report["kernels"] = code.iter().map(|(at, c)| kernel_json(at, c, args)).collect();
@@ -67,13 +68,20 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         return Ok(writeln!(out, "{report:#}")?);
     }
     if args.plan {
-        write!(out, "{}", plan.text(bound.as_ref()))?;
-        if bound.is_none() {
-            writeln!(out, "// with --bind for every symbol: sizes, and places in the arena")?;
+        write!(out, "{}", plan.text(bound))?;
+        match &sizes {
+            Some(sizes) => sizes.print_stages(&plan, out)?,
+            None => writeln!(out, "// with --bind for every symbol: sizes, and places in the arena")?,
         }
     }
     if args.refused {
         refusals(&plan, out)?;
+        if open_symbols(&plan) {
+            writeln!(
+                out,
+                "// sizes that are not known when it is compiled are taken for {UNKNOWN_SIZE}: the plan serves all of them, and --bind changes nothing here"
+            )?;
+        }
     }
     if args.kernels || args.dump_asm {
         for (at, code) in &code {
@@ -168,24 +176,53 @@ fn refusal_json((stage, Unjoined { within, refusal: r }): (Option<usize>, &Unjoi
     })
 }
 
-/// Sizes and places, if the arguments give every symbol of the plan a value.
-fn bind(graph: &Graph, plan: &Plan, args: &ShowArgs) -> Result<Option<Bound>> {
+/// What `run` and `bench` would compile with the same options: how the processor runs kernels, the graph after the passes, and its plan.
+fn compile(graph: &Graph, args: &ShowArgs) -> Result<(lawson::cpu::Isa, Graph, Plan)> {
+    if args.target == Target::Reference {
+        return Err(Error::new(Code::Usage, "the reference target has no plan and no kernels")
+            .help("leave out --target, or say --target cpu or --target wgpu"));
+    }
+    if args.target == Target::Cpu && args.device.device.is_some() {
+        device::open(args.target, &args.device)?;
+    }
+    if args.threads == Some(0) || (args.threads.is_some() && args.target != Target::Cpu) {
+        let message = match args.threads {
+            Some(0) => "--threads is at least 1".to_string(),
+            _ => format!("the {} target has no team of threads", args.target.name()),
+        };
+        return Err(Error::new(Code::Usage, message));
+    }
+    let own = || Some(lawson::cpu::Isa::best()).filter(|isa| *isa != lawson::cpu::Isa::Portable);
+    let isa = args.isa.map(Isa::to_cpu).or_else(own).unwrap_or(lawson::cpu::Isa::Avx512);
+    let default = PlanOptions::default();
+    let options = PlanOptions {
+        isa,
+        passes: args.passes.as_deref().map_or(Ok(default.passes), passes)?,
+        fusion: args.fusion.map_or(default.fusion, Fusion::to_lawson),
+        threads: args.threads.unwrap_or(default.threads),
+    };
+    let (graph, plan) = match args.target {
+        Target::Wgpu => {
+            let capabilities = match args.device.device {
+                None => Capabilities::default(),
+                Some(_) => device::open(args.target, &args.device)?
+                    .ok_or_else(|| Error::internal("no device was opened"))?
+                    .capabilities()?,
+            };
+            lawson::gpu::plan_with(graph, &capabilities, &options)?
+        }
+        Target::Cpu | Target::Reference => plan_with(graph, &options)?,
+    };
+    Ok((isa, graph, plan))
+}
+
+/// Whether a plan serves several sizes.
+fn open_symbols(plan: &Plan) -> bool {
     let mut open = false;
-    for b in &plan.buffers {
-        b.bytes.visit_symbols(&mut |s| open |= !args.bind.iter().any(|b| b.symbol == s.name()));
+    for plan in plan.plans() {
+        plan.buffers.iter().for_each(|b| b.bytes.visit_symbols(&mut |_| open = true));
     }
-    if open {
-        return Ok(None);
-    }
-    let entries: Vec<(Dim, i64, String)> =
-        args.bind.iter().map(|b| (Dim::symbol(&b.symbol), b.value, "--bind".to_string())).collect();
-    let bindings =
-        if entries.is_empty() { Bindings::new() } else { Bindings::solve(&entries, graph.facts())? };
-    match args.target {
-        // On a device every value has a home of its own; they are shown one after another.
-        Target::Wgpu => plan.bind_apart(&bindings)?.bound().map(Some),
-        Target::Cpu | Target::Reference => plan.bind(&bindings).map(Some),
-    }
+    open
 }
 
 /// The steps that run a kernel, by number.
@@ -255,7 +292,8 @@ fn listing(code: &Emission) -> Result<&str> {
     }
 }
 
-fn plan_json(plan: &Plan, bound: Option<&Bound>) -> Json {
+fn plan_json(plan: &Plan, sizes: Option<&Sizes>) -> Json {
+    let bound = sizes.map(|s| &s.bound);
     let buffer = |n: usize| {
         let b = &plan.buffers[n];
         let bytes = bound.map_or_else(|| dim_json(&b.bytes), |bound| json!(bound.bytes[n]));
@@ -264,14 +302,16 @@ fn plan_json(plan: &Plan, bound: Option<&Bound>) -> Json {
     };
     json!({
         "buffers": (0..plan.buffers.len()).map(buffer).collect::<Vec<Json>>(),
-        "steps": steps_json(&plan.steps),
+        "steps": steps_json(plan, &plan.steps, sizes),
         "operators": operators_json(plan.operators()),
         "arena_bytes": bound.map(|b| b.arena),
         "needed_bytes": bound.map(|b| b.needed),
+        "without_sharing_bytes": bound.map(without_sharing),
+        "stage_arena_bytes": sizes.and_then(|s| s.stage_arena(plan)),
     })
 }
 
-fn steps_json(steps: &[Step]) -> Json {
+fn steps_json(plan: &Plan, steps: &[Step], sizes: Option<&Sizes>) -> Json {
     let one = |s: &Step| {
         let buffers: Vec<u32> = s.buffers.iter().map(|r| r.slot.0).collect();
         let mut json = json!({ "buffers": buffers, "barrier_before": s.barrier == Barrier::Before });
@@ -287,22 +327,48 @@ fn steps_json(steps: &[Step]) -> Json {
                 json["interpreted"] = json!(operators);
                 json["because"] = json!(i.why.message());
             }
-            Action::Staged(s) => json["stage"] = plan_json(&s.plan, None),
+            Action::Staged(s) => {
+                let greatest = sizes.and_then(|sizes| sizes.greatest(s));
+                json["stage"] = plan_json(&s.plan, greatest.as_ref());
+                let found = |s: &Symbol| {
+                    let most = greatest.as_ref().and_then(|g| g.bindings.get(s));
+                    json!({ "name": s.name(), "most": most })
+                };
+                json["found"] = s.symbols.iter().map(found).collect();
+            }
             Action::Transfer => json["transfer"] = json!(true),
             Action::Loop(l) => {
-                match &l.again {
-                    Again::Times(n) => json["times"] = dim_json(n),
-                    Again::While { steps, condition } => {
-                        json["condition"] = steps_json(steps);
-                        json["while"] = json!(condition.0);
+                let rows = match &l.again {
+                    Again::Times(n) => {
+                        let n =
+                            sizes.and_then(|s| s.bindings.eval(n).ok()).map_or_else(|| n.clone(), Dim::from);
+                        json["times"] = dim_json(&n);
+                        dim_json(&n)
                     }
-                }
-                json["body"] = steps_json(&l.body);
+                    Again::While { steps, condition } => {
+                        json["condition"] = steps_json(plan, steps, sizes);
+                        json["while"] = json!(condition.0);
+                        Json::Null
+                    }
+                };
+                let carried = |c: &Carried| json!({ "state": c.state.0, "next": c.next.0 });
+                json["carried"] = l.carried.iter().map(carried).collect();
+                let row = |r: &Row| {
+                    let of = match plan.buffer(r.row).place {
+                        Place::Row { of } => Some(of.0),
+                        _ => None,
+                    };
+                    let order = if r.order == Order::Backward { "backward" } else { "forward" };
+                    json!({ "row": r.row.0, "of": of, "rows": rows, "order": order })
+                };
+                json["rows"] = l.rows.iter().map(row).collect();
+                json["body"] = steps_json(plan, &l.body, sizes);
+                json["because"] = json!(l.why.as_ref().map(Error::message));
             }
             Action::Branch(b) => {
                 json["if"] = json!(b.condition.0);
-                json["then"] = steps_json(&b.then);
-                json["otherwise"] = steps_json(&b.otherwise);
+                json["then"] = steps_json(plan, &b.then, sizes);
+                json["otherwise"] = steps_json(plan, &b.otherwise, sizes);
             }
             Action::Declared { name, .. } => json["declared"] = json!(name),
         }

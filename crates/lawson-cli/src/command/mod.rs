@@ -23,6 +23,7 @@ mod opt;
 mod reduce;
 mod run;
 mod show;
+mod sizes;
 mod steps;
 mod time;
 mod trial;

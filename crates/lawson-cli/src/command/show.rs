@@ -7,6 +7,7 @@ use crate::load;
 use crate::quantity::{dim_json, quantity};
 use crate::report::{Outcome, Reporter};
 use lawson::graph::{Constants, Cost, Dim, Graph, Node, Op, PrintOptions, Symbol, Type, ValueId, print};
+use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,6 +21,7 @@ pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome
     if args.kernels || args.plan || args.plan_text || args.refused || args.dump_asm {
         return kernels::run(&graph, args, reporter, out);
     }
+    check_unused(args)?;
     let value_of = |s: &Symbol| args.bind.iter().find(|b| b.symbol == s.name()).map(|b| Dim::from(b.value));
     let bound = |d: &Dim| d.substitute(&value_of);
     let costs: Vec<Cost> = graph.nodes().iter().map(|n| graph.node_cost(n).map_dims(&bound)).collect();
@@ -38,6 +40,26 @@ pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome
         writeln!(out, "// {line}")?;
     }
     Ok(())
+}
+
+/// Refuses what is said of kernels if none are shown.
+fn check_unused(args: &ShowArgs) -> Result<()> {
+    let said = [
+        ("--isa", args.isa.is_some()),
+        ("--threads", args.threads.is_some()),
+        ("--fusion", args.fusion.is_some()),
+        ("--passes", args.passes.is_some()),
+        ("--device", args.device.device.is_some()),
+    ];
+    match said.iter().find(|(_, said)| *said) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let message = format!("{option} is for what the graph is compiled to, and the graph is shown");
+            Err(Error::new(Code::Usage, message).help(
+                "add --plan, --kernels, --refused or --dump-asm; `lawson opt` prints a graph after passes",
+            ))
+        }
+    }
 }
 
 /// What stands beside a node.

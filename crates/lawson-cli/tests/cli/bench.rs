@@ -1,6 +1,6 @@
 //! `bench` of a file.
 
-use crate::folder::{CHAIN, Folder, cpu_runs, out};
+use crate::folder::{CHAIN, Folder, cpu_runs, fine, json, out};
 
 #[test]
 fn bench_says_how_long_each_stage_and_each_kernel_took() {
@@ -145,4 +145,35 @@ fn bench_times_iterations_apart_and_in_one_kernel_where_they_can_be() {
     }
     let args = ["bench", "sine.law", "--seconds", "0", "--repeat", "1"];
     assert_eq!(f.run(&args).status.code(), Some(2));
+}
+
+#[test]
+fn the_arena_of_stages_counts() {
+    let folder = Folder::new();
+    folder.file(
+        "found.law",
+        "lawson 1
+         graph @f(%x: f32[N, 64], %keep: bool[N], %w: f32[64, 64]) -> (y: f32[64]) where N >= 1 {
+           %at = nonzero %keep {symbol = K}
+           %b = gather %x, %at {axes = [0]}
+           %e = exp %b
+           %p = contract %e, %w {batch = [], sum = [[1, 0]]}
+           %y = reduce_max %p {axes = [0]}
+           return %y
+         }",
+    );
+    let args =
+        ["bench", "found.law", "--bind", "N=200", "--seconds", "0", "--isa", "portable", "--threads", "1"];
+    let memory = json(&folder.run(&[&args[..], &["--json"]].concat()))["memory"].clone();
+    let [arena, stages, peak] =
+        ["arena_bytes", "stage_arena_bytes", "peak_arena_bytes"].map(|k| memory[k].as_u64().unwrap());
+    // At least half of the rows were found, and as many sums of products were kept for a while.
+    assert!(stages >= 50 * 64 * 4 && peak == arena + stages, "{memory}");
+    assert!(fine(&folder.run(&args)).contains(" of stages, constants "));
+    // `show` says how much it can be.
+    let show =
+        ["show", "found.law", "--bind", "N=200", "--plan", "--isa", "portable", "--threads", "1", "--json"];
+    let plan = json(&folder.run(&show))["plan"].clone();
+    assert_eq!(plan["arena_bytes"], arena);
+    assert!(plan["stage_arena_bytes"].as_u64().unwrap() >= stages, "{memory} {plan}");
 }

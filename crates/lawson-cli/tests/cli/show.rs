@@ -131,6 +131,169 @@ fn show_says_what_was_not_fused_in_bodies_and_in_stages() {
     assert_eq!((&waiting[0]["reader"], &waiting[0]["stage"]), (&"at".into(), &serde_json::Value::Null));
 }
 
+/// The steps of a plan, and those in its loops.
+fn kernels_of(steps: &serde_json::Value) -> Vec<u64> {
+    let mut all = Vec::new();
+    for step in steps.as_array().unwrap() {
+        all.extend(["kernel", "evaluated_kernel"].iter().filter_map(|k| step[k].as_u64()));
+        for block in ["body", "condition", "then", "otherwise"] {
+            if step[block].is_array() {
+                all.extend(kernels_of(&step[block]));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn show_has_kernels_of_loops_and_of_stages_and_what_loops_carry() {
+    let folder = Folder::new();
+    folder.file("loop.law", STEPS);
+    let args = ["show", "loop.law", "--plan", "--kernels", "--isa", "portable", "--json"];
+    let report = json(&folder.run(&args));
+    let steps = &report["plan"]["steps"];
+    let the_loop = steps.as_array().unwrap().iter().find(|s| s["body"].is_array()).unwrap();
+    assert_eq!(the_loop["carried"].as_array().unwrap().len(), 2, "{the_loop:#}");
+    assert!(
+        the_loop["carried"].as_array().unwrap().iter().all(|c| c["state"].is_u64() && c["next"].is_u64())
+    );
+    assert_eq!(the_loop["rows"].as_array().unwrap().len(), 0);
+    let kernels = report["kernels"].as_array().unwrap();
+    for kernel in kernels_of(steps) {
+        assert!(kernels[kernel as usize]["text"].as_str().unwrap().contains("kernel"), "{report:#}");
+    }
+    // Rows that a loop goes through, and how many there are.
+    folder.file(
+        "rows.law",
+        "lawson 1
+         graph @s(%x: f32[8, 8], %w: f32[N, 8, 8]) -> (y: f32[8, 8]) {
+           %y = scan %x, %w {carried = 1, scanned = 1, length = N} body(%s: f32[8, 8], %w: f32[8, 8]) {
+             %t = contract %s, %w {batch = [], sum = [[1, 0]]}
+             return %t
+           }
+           return %y
+         }",
+    );
+    for (bind, count) in [(&[][..], serde_json::json!("N")), (&["--bind", "N=5"], 5.into())] {
+        let report = json(&folder.run(&[&["show", "rows.law", "--plan", "--json"], bind].concat()));
+        let steps = report["plan"]["steps"].as_array().unwrap();
+        let the_loop = steps.iter().find(|s| s["body"].is_array()).unwrap();
+        let row = &the_loop["rows"][0];
+        assert_eq!((&the_loop["times"], &row["rows"]), (&count, &count), "{the_loop:#}");
+        assert_eq!(row["order"], "forward");
+        let place = format!("row of #{}", row["of"]);
+        assert_eq!(report["plan"]["buffers"][row["row"].as_u64().unwrap() as usize]["place"], place);
+    }
+    folder.file("found.law", FOUND);
+    let report = json(&folder.run(&["show", "found.law", "--kernels", "--json"]));
+    assert!(report["kernels"].as_array().unwrap().iter().any(|k| k["stage"] == 0), "{report:#}");
+}
+
+#[test]
+fn show_tells_what_arenas_take_with_and_without_sharing_and_those_of_stages() {
+    let folder = Folder::new();
+    folder.file(
+        "found.law",
+        FOUND
+            .replace("[9, 64]", "[N, 64]")
+            .replace("bool[9]", "bool[N]")
+            .replace("f32[64]) {", "f32[64]) where N >= 1 {"),
+    );
+    let show = |bind: &str| {
+        let args = ["show", "found.law", "--plan", "--bind", bind];
+        let text = fine(&folder.run(&args));
+        let report = json(&folder.run(&[&args[..], &["--json"]].concat()));
+        (text, report["plan"].clone())
+    };
+    let (text, plan) = show("N=9");
+    assert!(text.contains("without sharing: ") && text.contains("at most, for K = 9"), "{text}");
+    assert!(text.contains("// arena with that of stages, which is shared: at most "), "{text}");
+    let told = ["arena_bytes", "needed_bytes", "without_sharing_bytes"].map(|k| plan[k].as_u64().unwrap());
+    let [arena, needed, apart] = told;
+    assert!(
+        text.contains(&format!("arena: {arena} bytes; needed at once: {needed}; without sharing: {apart}"))
+    );
+    let stage = plan["steps"].as_array().unwrap().iter().find(|s| s["stage"].is_object()).unwrap();
+    assert!(
+        stage["found"].as_array().unwrap().iter().any(|f| f["name"] == "K" && f["most"] == 9),
+        "{stage:#}"
+    );
+    let arena = |plan: &serde_json::Value| plan["stage_arena_bytes"].as_u64().unwrap();
+    assert_eq!(arena(&plan), stage["stage"]["arena_bytes"].as_u64().unwrap());
+    // Elements of what is found lie there, and there are more of them.
+    assert!(arena(&plan) >= 9 * 64 * 4 && arena(&show("N=900").1) > 50 * arena(&plan), "{plan:#}");
+}
+
+#[test]
+fn show_makes_the_plan_that_is_run() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    let ways: [&[&str]; 5] = [
+        &[],
+        &["--fusion", "separate"],
+        &["--passes", "none"],
+        &["--passes", "decompose", "--isa", "portable"],
+        &["--isa", "portable", "--fusion", "separate"],
+    ];
+    let mut counts = Vec::new();
+    for way in ways {
+        let shown = json(&folder.run(&[&["show", "m.law", "--plan", "--json"], way].concat()));
+        let run =
+            json(&folder.run(&[&["run", "m.law", "-i", "zeros", "--bind", "N=2", "--json"], way].concat()));
+        assert_eq!(shown["plan"]["operators"], run["operators"], "{way:?}");
+        counts.push(shown["plan"]["steps"].as_array().unwrap().len());
+    }
+    assert!(counts[1] > counts[0], "{counts:?}");
+    // The same as the library makes of it, schedules included.
+    let graph = lawson::graph::Graph::parse(MLP).unwrap();
+    for threads in [1, 4] {
+        let options = lawson::cpu::PlanOptions { threads, ..lawson::cpu::PlanOptions::default() };
+        let (_, plan) = lawson::cpu::plan_with(&graph, &options).unwrap();
+        let n = threads.to_string();
+        let args = ["show", "m.law", "--plan-text", "--threads", &n, "--isa", options.isa.name()];
+        assert_eq!(fine(&folder.run(&args)), plan.to_text(None).to_string());
+        let team = Some(lawson::Team::new(threads).unwrap());
+        let options =
+            lawson::CompileOptions { team, isa: Some(options.isa), ..lawson::CompileOptions::default() };
+        let program = lawson::Program::compile(graph.clone(), &options).unwrap();
+        assert_eq!(program.plan().unwrap().schedules, plan.schedules);
+    }
+}
+
+#[test]
+fn show_refuses_options_that_mean_nothing() {
+    let folder = Folder::new();
+    folder.file("m.law", MLP);
+    for option in [
+        ["--isa", "avx2"],
+        ["--threads", "2"],
+        ["--fusion", "separate"],
+        ["--passes", "none"],
+        ["--device", "0"],
+    ] {
+        let text = fails(&folder.run(&[&["show", "m.law"], &option[..]].concat()), 2, option[0]);
+        assert!(text.contains("help: add --plan"), "{text}");
+    }
+    fails(&folder.run(&["show", "m.law", "--plan", "--target", "reference"]), 2, "has no plan");
+    fails(&folder.run(&["show", "m.law", "--plan", "--threads", "0"]), 2, "at least 1");
+    fails(&folder.run(&["show", "m.law", "--plan", "--target", "wgpu", "--threads", "2"]), 2, "no team");
+    fails(&folder.run(&["show", "m.law", "--plan", "--device", "0"]), 2, "no devices");
+}
+
+#[test]
+fn show_says_for_which_sizes_it_was_decided_what_stays_apart() {
+    let folder = Folder::new();
+    folder.file("open.law", FOUND);
+    let text = fine(&folder.run(&["show", "open.law", "--refused"]));
+    assert!(text.contains("// sizes that are not known when it is compiled are taken for 64"), "{text}");
+    assert_eq!(
+        json(&folder.run(&["show", "open.law", "--refused", "--json"]))["unknown_sizes_taken_for"],
+        64
+    );
+    folder.file("loop.law", STEPS);
+    assert!(!fine(&folder.run(&["show", "loop.law", "--refused"])).contains("taken for"));
+}
+
 #[test]
 fn show_says_why_a_scan_stays_a_loop() {
     let folder = Folder::new();

@@ -100,6 +100,17 @@ struct Spare {
 }
 
 impl Item {
+    /// The bytes that stages of its stages have.
+    fn inner_bytes(&self) -> usize {
+        let of = |items: &[Item]| items.iter().map(Item::inner_bytes).sum::<usize>();
+        match self {
+            Item::Call(_) | Item::Host(_) => 0,
+            Item::Stage(stage) => stage.inner_bytes(),
+            Item::Loop(l) => of(&l.condition) + of(&l.body),
+            Item::Branch(b) => of(&b.then) + of(&b.otherwise),
+        }
+    }
+
     pub(super) fn is_fallible(&self) -> bool {
         match self {
             Item::Call(_) => false,
@@ -137,6 +148,12 @@ impl Moving {
 }
 
 impl General {
+    /// The bytes that its stages have: the arena that they share, and those of theirs.
+    pub(super) fn stage_bytes(&self) -> usize {
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.as_ref().map_or(0, Memory::len) + self.items.iter().map(Item::inner_bytes).sum::<usize>()
+    }
+
     #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
         plan: &Plan,

@@ -29,6 +29,11 @@ impl Instance {
         self.general.as_ref().is_some_and(|g| g.is_fallible())
     }
 
+    /// How many bytes its stages have besides its own arena, made for what the last run found.
+    pub fn stage_bytes(&self) -> usize {
+        self.general.as_ref().map_or(0, |g| g.stage_bytes())
+    }
+
     /// Lets each of its stages take at most so many bytes; what the system has left if nothing is said.
     pub fn set_max_bytes(&mut self, max_bytes: Option<u64>) {
         self.max_bytes = max_bytes;

@@ -91,6 +91,12 @@ impl StageItem {
         })
     }
 
+    /// How many bytes stages of this stage have, made for what the last run found.
+    pub(super) fn inner_bytes(&self) -> usize {
+        let ready = self.ready.read().unwrap_or_else(PoisonError::into_inner);
+        ready.as_ref().map_or(0, |r| r.instance.stage_bytes())
+    }
+
     /// Makes the stage ready for what the host has found: `base` says where buffers are.
     fn prepare(
         &self,

@@ -303,7 +303,11 @@ impl<'p> Walk<'p> {
             self.iteration(step, l);
         }
         let after = std::mem::replace(&mut self.written, before);
-        self.written = self.written.both(&after);
+        // What iterations write is written if there are any.
+        self.written = match &l.again {
+            Again::Times(n) if self.memory.facts().is_positive(n) => after.clone(),
+            Again::Times(_) | Again::While { .. } => self.written.both(&after),
+        };
         for c in &l.carried {
             self.written.spans[c.state.0 as usize] = after.spans[c.state.0 as usize].clone();
         }

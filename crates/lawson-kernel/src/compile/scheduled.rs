@@ -123,8 +123,10 @@ impl Planner<'_, '_, '_> {
         schedule(&wanted.kernel, machine, &freedom)
     }
 
-    /// A kernel that reads these values, with what decides about its schedule.
+    /// A kernel that reads these values, with what decides about its schedule. It is proven from what the plan's sizes are checked for: a body may
+    /// know more, of sizes that it finds itself.
     pub(super) fn wanted(&self, kernel: Kernel, inputs: &[ValueId], runner: Runner) -> Wanted {
+        let kernel = Kernel { facts: self.common.plan.facts.clone(), ..kernel };
         let constants = self.constants_of(&kernel, inputs);
         let often_zero = (0..inputs.len()).filter(|i| is_often_zero(self.graph, inputs[*i]));
         let often_zero = often_zero.map(|i| BufferId(i as u32)).collect();

@@ -172,8 +172,13 @@ impl Parser<'_> {
             let at = self.place(taken.span());
             let (kernel, rest) = kernel_in(taken)?;
             self.cursor = rest;
-            self.faults.extend(verify(&kernel).err().map(|e| e.at(at)));
-            self.plan.add_kernel(kernel, Schedule::default());
+            match verify(&kernel) {
+                Ok(()) => self.plan.add_kernel(kernel, Schedule::default()),
+                Err(fault) => {
+                    self.faults.push(fault.at(at));
+                    self.plan.add_unproven(kernel)
+                }
+            };
         }
         self.plan.steps = self.block(depth)?;
         Ok(())

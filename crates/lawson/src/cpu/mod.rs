@@ -1,15 +1,18 @@
 //! The CPU target, for those who look inside: what [`crate::Target::Cpu`] makes of kernels, and memory that suits its runs.
 //!
-//! [`plan`] gives what a graph is compiled to, also on machines that could not run it as machine code; [`emit`] turns each kernel of a
+//! [`plan`] and [`plan_with`] give what a graph is compiled to, also on machines that could not run it as machine code; [`emit`] turns each kernel of a
 //! plan into machine code; [`machine`] describes this processor. `planned/` beside this folder compiles and runs whole programs.
 
 pub use lawson_cpu::host::{machine, missing_feature};
 pub use lawson_cpu::memory::{Memory, available as available_memory};
 pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 
-use crate::program::CompileTimes;
+use crate::program::{CompileTimes, Passes};
 use lawson_cpu::executable::leave_to_evaluator;
 use lawson_graph::{Graph, Result, Site};
+use lawson_kernel::compile::compile_watched;
+use lawson_kernel::machine::Machines;
+use lawson_kernel::partition::Fusion;
 use lawson_kernel::{Operators, Plan};
 use lawson_opt::Pipeline;
 
@@ -30,14 +33,55 @@ pub fn plan(graph: &Graph) -> Result<(Graph, Plan)> {
 
 /// The same, for kernels that are run in this way.
 pub fn plan_for(graph: &Graph, isa: Isa) -> Result<(Graph, Plan)> {
+    plan_with(graph, &PlanOptions { isa, ..PlanOptions::default() })
+}
+
+/// What a plan depends on besides its graph, as [`crate::CompileOptions`] say it of a program: no machine need be able to run it.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// How the processor runs kernels.
+    pub isa: Isa,
+    /// What is done to the graph before.
+    pub passes: Passes,
+    /// Which operators may share a kernel.
+    pub fusion: Fusion,
+    /// How many threads will run it.
+    pub threads: usize,
+}
+
+impl Default for PlanOptions {
+    /// For a program that is given nothing, on this machine.
+    fn default() -> PlanOptions {
+        PlanOptions {
+            isa: Isa::best(),
+            passes: Passes::Standard,
+            fusion: Fusion::Predicted,
+            threads: crate::planned::processors(),
+        }
+    }
+}
+
+/// The graph after these passes and its plan: that of a program that is compiled so.
+pub fn plan_with(graph: &Graph, options: &PlanOptions) -> Result<(Graph, Plan)> {
     graph.check_sites(&[Site::Cpu])?;
+    let PlanOptions { isa, ref passes, fusion, threads } = *options;
+    let machine = isa.of(&machine());
     let make = |graph: &Graph, _: &mut CompileTimes| {
-        let mut plan = lawson_kernel::compile::compile(graph, &isa.of(&machine()))?;
+        let mut plan = compile_watched(graph, Machines::only(&machine).by(threads), fusion, &mut |_| {})?;
         let kernels = 0..plan.kernels.len();
         leave_to_evaluator(&mut plan, kernels, isa);
         Ok(plan)
     };
-    standard(graph, isa, &mut CompileTimes::default(), make, |plan| plan.operators())
+    let times = &mut CompileTimes::default();
+    let graph = match (passes, fusion) {
+        (Passes::Standard, Fusion::Predicted) => {
+            return standard(graph, isa, times, make, |plan| plan.operators());
+        }
+        (Passes::None | Passes::Standard, _) => graph.clone(),
+        (Passes::Custom(pipeline), _) => pipeline.run(graph)?,
+    };
+    let plan = make(&graph, times)?;
+    Ok((graph, plan))
 }
 
 /// The graph after the standard passes, and what is made of it. Composites of [`KEPT`] become kernels of their own; if one

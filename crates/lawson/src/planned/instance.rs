@@ -32,6 +32,15 @@ impl Instance {
         }
     }
 
+    /// How many bytes stages have besides the arena. On a device there are none.
+    pub(super) fn stage_bytes(&self) -> usize {
+        match self {
+            Instance::Cpu(i) => i.stage_bytes(),
+            #[cfg(feature = "wgpu")]
+            Instance::Wgpu(_) => 0,
+        }
+    }
+
     pub(super) fn is_fallible(&self) -> bool {
         match self {
             Instance::Cpu(i) => i.is_fallible(),

@@ -73,7 +73,8 @@ impl Making {
     }
 }
 
-fn processors() -> usize {
+/// How many threads run a program that is given no team.
+pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 

@@ -56,6 +56,13 @@ pub(crate) fn same_sizes<'a>(
     sizes.len() == given.len() && sizes.iter().zip(given).all(|((d, n), (e, m))| *d == e && *n == m)
 }
 
+impl PlannedSessions {
+    /// How many bytes stages have besides the arena, made for what the last run found.
+    pub(crate) fn stage_bytes(&self) -> usize {
+        self.once.as_ref().map_or(0, |s| s.instance.stage_bytes())
+    }
+}
+
 impl PlannedSession {
     /// The values of the symbols that it was made for.
     pub(crate) fn bindings(&self) -> &Bindings {
