@@ -81,6 +81,10 @@ pub enum Shape {
 pub enum Two {
     /// The sum.
     Add,
+    /// The difference.
+    Sub,
+    /// The bits that both have.
+    And,
     /// The product.
     Mul,
     /// The lesser, signed.

@@ -25,8 +25,12 @@ pub fn machine() -> Machine {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     m.rates = rates(&text);
     m.read_streams = read_streams(&text);
-    if missing_avx512().is_none() && is_intel(&text) {
-        double_units(&mut m);
+    if missing_avx512().is_none() {
+        if is_intel(&text) {
+            double_units(&mut m);
+        } else if has_two_units(&text) {
+            m.fmas_per_miss = 70.0;
+        }
     }
     m.dots = has_dots();
     m.chains = Some(Chains::on_cores(members(), &m));

@@ -285,6 +285,10 @@ fn draw(rng: &mut Rng, kernel: &Kernel, lanes: u32) -> Option<Vec<Directive>> {
             let kinds = [Kind::Jam, Kind::Unroll, Kind::Vector(lanes), Kind::Parallel, Kind::Parallel];
             vec![Directive::Execute { axis, kind: kinds[rng.below(5)] }]
         }
+        9 if rng.one_in(2) => {
+            let inner = rng.pick(&all)?.0.clone();
+            vec![Directive::Join { joined: format!("{axis}_{inner}"), axes: vec![axis, inner] }]
+        }
         9 => vec![Directive::Execute { axis: all[0].0.clone(), kind: Kind::Parallel }],
         10 => vec![Directive::Peel { axis, first: rng.between(0, 2), last: rng.between(0, 2) }],
         11 if rng.one_in(2) => vec![Directive::Clip { axis }],
@@ -307,8 +311,8 @@ fn draw(rng: &mut Rng, kernel: &Kernel, lanes: u32) -> Option<Vec<Directive>> {
         _ => {
             let ahead = rng.between(1, 3);
             let mut other = || rng.one_in(3).then(|| rng.pick(&all).map(|l| l.0.clone())).flatten();
-            let (of, by) = (other(), other());
-            vec![Directive::Prefetch { buffer, at: axis, ahead, of, by, level }]
+            let (of, by, whole) = (other(), other(), rng.one_in(3));
+            vec![Directive::Prefetch { buffer, at: axis, ahead, of, by, whole, level }]
         }
     })
 }

@@ -115,6 +115,72 @@ fn a_sum_of_few_steps_needs_no_blocks() {
     }
 }
 
+/// `max(x ∗ w, 0)` of a picture, as the tile's second schedule goes through it: blocks of a tap's channels, rows in two loops.
+fn picture([h, w, c]: [i64; 3], outputs: i64, [taps, stride, pad]: [i64; 3], kind: &str) -> Kernel {
+    let [oh, ow] = [h, w].map(|n| (n + 2 * pad - taps) / stride + 1);
+    let (row, column) = (format!("{stride}*i + r1 - {pad}"), format!("{stride}*l + r2 - {pad}"));
+    let guard = format!("if 0 <= {row} < {h} and 0 <= {column} < {w} else 0.0");
+    let text = format!(
+        "lawson-kernel 1
+        kernel @picture {{
+          in x: f32[{h}, {w}, {c}]
+          in w: f32[{c}, {taps}, {taps}, {outputs}] layout (d1: {}, d2: {}, d0: {outputs}, d3: 1) size {} finite
+          out y: f32[{oh}, {ow}, {outputs}]
+          axes i, l, j, r, r1, r2
+          acc s: f32 = 0.0 identity 0.0 merge add
+          for i in 0 to {oh} {{ for l in 0 to {ow} {{ for j in 0 to {outputs} {{
+            accumulate s {{ for r1 in 0 to {taps} {{ for r2 in 0 to {taps} {{ for r in 0 to {c} {{
+              step s = fma((x[{row}, {column}, r] {guard}), (w[r, r1, r2, j] {guard}), state(s))
+            }} }} }} }}
+            y[i, l, j] = max(s, 0.0)
+          }} }} }}
+        }}",
+        taps * c * outputs,
+        c * outputs,
+        taps * taps * c * outputs,
+    );
+    let kernel = Kernel::parse(&text).unwrap();
+    let (split, joined, skipped) = match c {
+        0..=32 => ("", "join r1 r2 as taps", "r"),
+        _ => ("split r 32\n", "join r1 r2 r.0 as taps", "r.1"),
+    };
+    let schedule = format!(
+        "split j 64\nsplit i 3 clip\nreorder i.0 j.0 i.1 l j.1\nparallel i.0\nparallel j.0\n{split}{joined}\nblock taps 1 at j.0 level L1\n\
+         split j.1 16\njam j.1.0\nvector j.1.1 16\n{kind} {skipped}\n\
+         prefetch x at l ahead 2 level L1\n{}",
+        // Few rows would have to fetch many lines each.
+        if 3 * ow >= 9 { "prefetch w at l ahead 1 of taps.0 whole level L2\n" } else { "" }
+    );
+    scheduled(kernel, &schedule)
+}
+
+/// Beyond the border of a picture nothing is read, and all is 0.
+#[test]
+fn windows_leave_products_out_inside_and_beyond_the_border() {
+    for (sizes, outputs, window) in [
+        ([5, 6, 64], 64, [3, 1, 1]),
+        ([7, 5, 32], 128, [3, 2, 1]),
+        ([4, 4, 16], 64, [2, 1, 0]),
+        ([3, 2, 96], 64, [3, 1, 2]),
+        ([1, 1, 32], 64, [3, 1, 1]),
+        ([2, 9, 20], 64, [2, 2, 0]),
+    ] {
+        let kernel = picture(sizes, outputs, window, "skip");
+        let [h, w, c] = sizes;
+        let mut rng = Rng::new((h * 7919 + w * 104_729 + c) as u64);
+        for zeros in [0, 50, 95, 100] {
+            let size = |b: usize| kernel.buffers[b].layout.size.as_const().unwrap();
+            let buffers =
+                [factors(&mut rng, size(0), zeros), finite(&mut rng, size(1)), vec![0; 4 * size(2) as usize]];
+            for isa in levels().filter(|isa| *isa == Isa::Avx512) {
+                let [machine, evaluator] = machine_and_evaluator(isa, &kernel, &[], &buffers);
+                let about = format!("{sizes:?}, {window:?}, {zeros} of 100 are 0\n{kernel}");
+                assert_eq!(bits(&machine[2]), bits(&evaluator[2]), "{about}");
+            }
+        }
+    }
+}
+
 /// Rows that are jammed have zeros in different places, and eight lanes are fewer than are compared at once: all steps are made.
 #[test]
 fn where_steps_cannot_be_left_out_all_are_made() {
@@ -132,6 +198,9 @@ fn code_goes_from_one_element_to_the_next_that_is_not_zero() {
     };
     let [skipping, serial] = ["skip", "serial"].map(text);
     assert!(skipping.contains("where `x` is not 0") && skipping.contains("blsr"), "{skipping}");
+    let of_windows = emit(&picture([5, 6, 64], 64, [3, 1, 1], "skip"), Isa::Avx512, Listing::On).unwrap();
+    let of_windows = of_windows.code.disassembly().unwrap().to_string();
+    assert!(of_windows.contains("where `x` is not 0") && of_windows.contains("blsr"), "{of_windows}");
     // A vector of weights is read by one multiply-add.
     let reads = |line: &str| line.contains("vfmadd231ps") && line.contains("zmmword ptr");
     assert!(skipping.lines().any(reads), "{skipping}");

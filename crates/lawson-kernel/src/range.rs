@@ -121,6 +121,11 @@ impl<'k> Scope<'k> {
         Range { lo, hi, multiple }
     }
 
+    /// The axes of the loops that were entered, outermost first.
+    pub fn entered(&self) -> impl Iterator<Item = AxisId> + '_ {
+        self.bounds.iter().map(|b| b.axis)
+    }
+
     /// The step of a loop that was entered.
     pub fn step_of(&self, axis: AxisId) -> Option<i64> {
         self.bounds.iter().rev().find(|b| b.axis == axis).map(|b| b.step)

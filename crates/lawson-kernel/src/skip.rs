@@ -8,9 +8,10 @@
 //! ```
 //!
 //! over a buffer `w` that is `finite` may go from one element of `x` that is not 0 to the next. What it is skipped by lies side by side, so
-//! that a target compares many elements at once, and there are at most as many as a word has bits.
+//! that a target compares many elements at once, and there are at most as many as a word has bits. Where all of them are beyond the border of
+//! what a window reads, all are 0.
 
-use crate::expr::{Expr, ExprId, Load};
+use crate::expr::{Condition, Expr, ExprId, Load};
 use crate::index::{Atom, Index};
 use crate::tree::{AccId, For, Kernel, Node};
 use lawson_graph::op::BinaryKind;
@@ -40,8 +41,8 @@ fn is_zero(graph: &Graph, v: ValueId) -> bool {
 }
 
 impl Kernel {
-    /// The factor by whose zeros a loop may be skipped through; `Err` says why there is none.
-    pub fn skipped(&self, f: &For) -> Result<ExprId, String> {
+    /// The factor by whose zeros a loop may be skipped through, and the one that it is multiplied with; `Err` says why there is none.
+    pub fn skipped(&self, f: &For) -> Result<[ExprId; 2], String> {
         let counted = f.plain_extent().is_some_and(|n| n <= MOST_SKIPPED);
         if !counted {
             return Err(format!(
@@ -58,11 +59,16 @@ impl Kernel {
         let Some([a, b]) = factors.filter(|_| self.acc(*acc).merge.is_some()) else {
             return Err("a loop that is skip adds products to a sum".into());
         };
-        let is_finite = |e: ExprId| matches!(self.expr(e), Expr::Load(l) if self.buffer(l.buffer).finite && l.guard.is_none());
+        let is_finite = |e: ExprId| match self.expr(e) {
+            Expr::Load(l) => {
+                self.buffer(l.buffer).finite && l.guard.iter().all(|g| self.is_zero(g.otherwise))
+            }
+            _ => false,
+        };
         let fits = |zero: ExprId, other: ExprId| self.lies_along(zero, f) && is_finite(other);
         match (fits(a, b), fits(b, a)) {
-            (true, _) => Ok(a),
-            (false, true) => Ok(b),
+            (true, _) => Ok([a, b]),
+            (false, true) => Ok([b, a]),
             (false, false) => Err("a loop that is skip multiplies an f32 that lies side by side along it with an element of a buffer that is finite".into()),
         }
     }
@@ -81,13 +87,20 @@ impl Kernel {
         }
     }
 
-    /// Whether an expression reads f32 that lie side by side along a loop.
+    /// Whether an expression reads f32 that lie side by side along a loop, all of them or none; where none, they count as 0.
     fn lies_along(&self, e: ExprId, f: &For) -> bool {
-        let Expr::Load(Load { buffer, guard: None, .. }) = self.expr(e) else { return false };
+        let Expr::Load(Load { buffer, guard, .. }) = self.expr(e) else { return false };
         let offset = self.offset_of(e);
         let (along, _) = offset.split_terms(|a| a.mentions(f.axis));
+        let stands = |c: &Condition| !self.resolve(&c.index).mentions(f.axis);
         self.buffer(*buffer).dtype == DType::F32
             && matches!(along.terms(), [(Atom::Axis(a), c)] if *a == f.axis && c.is(1))
+            && guard.iter().all(|g| self.is_zero(g.otherwise) && g.conditions.iter().all(stands))
+    }
+
+    /// Whether an expression is 0.
+    pub(crate) fn is_zero(&self, e: ExprId) -> bool {
+        matches!(self.expr(e), Expr::Const(s) if s.as_f64() == Some(0.0) || s.as_i64() == Some(0))
     }
 
     /// Where a load lies in its buffer, over the axes that loops run over; 0 for what is no load.

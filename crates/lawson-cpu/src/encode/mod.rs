@@ -220,6 +220,8 @@ impl Encoder<'_> {
         let r = self.general(dst, 0);
         match op {
             Two::Add => self.push(Inst::alu(Alu::Add, r, by)),
+            Two::Sub => self.push(Inst::alu(Alu::Sub, r, by)),
+            Two::And => self.push(Inst::alu(Alu::And, r, by)),
             Two::Mul => match by {
                 GprSrc::Imm(imm) => {
                     self.push(Inst::ImulImm { size: Size::Q64, dst: r, src: Rm::Gpr(r), imm })

@@ -400,6 +400,9 @@ impl<'k> Lowering<'k> {
 
     /// Whether a load takes place at this point: all its conditions hold, or one of them never does.
     pub(super) fn takes_place(&self, load: ExprId) -> Truth {
+        if self.granted.contains(&load) {
+            return Truth::Always;
+        }
         let known = &mut self.truths.borrow_mut()[load.0 as usize];
         if known.0 == self.point {
             return known.1;

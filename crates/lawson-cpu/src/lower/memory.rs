@@ -279,7 +279,8 @@ impl<'k> Lowering<'k> {
         let Expr::Load(load) = self.k.expr(e) else { return Ok(None) };
         let d = &self.depends[e.0 as usize];
         let dtype = self.k.buffer(load.buffer).dtype;
-        if d.together != 1 || load.guard.is_some() || !self.is_plain(dtype) {
+        let guarded = load.guard.is_some() && !self.granted.contains(&e);
+        if d.together != 1 || guarded || !self.is_plain(dtype) {
             return Ok(None);
         }
         // One that several points share is better loaded once.

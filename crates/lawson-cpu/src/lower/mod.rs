@@ -61,9 +61,10 @@ struct Frame<'k> {
     items: Vec<Item>,
     /// The axis, if the loop runs over one.
     axis: Option<AxisId>,
-    /// Where the axis starts and how far it moves.
+    /// Where the axis starts, how far it moves, and where it ends.
     begin: Option<Gen>,
     step: i64,
+    end: Option<Gen>,
     inductions: Vec<(V, Gen)>,
     values: KeyMap<(ExprId, V)>,
     pointers: KeyMap<V>,
@@ -84,6 +85,7 @@ impl Default for Frame<'_> {
             axis: None,
             begin: None,
             step: 0,
+            end: None,
             inductions: Vec::new(),
             values: KeyMap::with_capacity_and_hasher(USUAL, Default::default()),
             pointers: KeyMap::default(),
@@ -138,6 +140,8 @@ pub(crate) struct Lowering<'k> {
     /// Counts the places at which something is written, and what is known there of the guards of loads.
     point: u64,
     truths: RefCell<Vec<(u64, Truth)>>,
+    /// Loads whose conditions are known to hold where code is written.
+    granted: Vec<ExprId>,
     depends: Vec<Depends>,
     accs: IdMap<AccId, AccState>,
     /// State and other state while a step or merge is written.
@@ -185,6 +189,7 @@ pub(crate) fn lower(kernel: &Kernel, level: asm::Level, listing: bool) -> Result
         standings: RefCell::new(vec![(0, false, 0); kernel.exprs.len()]),
         point: 1,
         truths: RefCell::new(vec![(0, Truth::Sometimes); kernel.exprs.len()]),
+        granted: Vec::new(),
         depends: Vec::new(),
         accs: IdMap::default(),
         states: [None, None],
@@ -415,6 +420,7 @@ impl<'k> Lowering<'k> {
                     axis: Some(f.axis),
                     begin: Some(first),
                     step: f.step,
+                    end: Some(last),
                     outside: may_be_empty.then(|| self.outside()),
                     ..Frame::default()
                 };

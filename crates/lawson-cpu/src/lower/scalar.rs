@@ -44,12 +44,15 @@ impl<'k> Lowering<'k> {
         if let Some(v) = self.frames[depth].scalars.get(&index) {
             return Ok(Gen::Reg(*v));
         }
+        // What does not move with the innermost loop is summed up before it.
+        let (moving, fixed) = index.clone().split_terms(|atom| self.atom_depth(atom) == depth);
+        let fixed = self.scalar(&fixed)?;
         let dst = self.fresh(Class::General);
-        match self.dimension(index.offset())? {
+        match fixed {
             Gen::Imm(imm) => self.emit(depth, Op::Imm { dst, imm }),
             Gen::Reg(src) => self.emit(depth, Op::Mov { dst, src }),
         }
-        for (atom, c) in index.terms() {
+        for (atom, c) in moving.terms() {
             let value = self.atom(atom, depth)?;
             let scaled = self.times(value, c, depth)?;
             self.emit(depth, Op::Two { op: Two::Add, dst, src: scaled });
@@ -58,7 +61,7 @@ impl<'k> Lowering<'k> {
         Ok(Gen::Reg(dst))
     }
 
-    fn axis(&self, a: lawson_kernel::AxisId) -> Result<V> {
+    pub(super) fn axis(&self, a: lawson_kernel::AxisId) -> Result<V> {
         match self.dynamic[a.0 as usize] {
             Some((_, v)) => Ok(v),
             None => Err(Unsupported::new(format!("the axis `{}` is not a number here", self.k.axis(a).name))),

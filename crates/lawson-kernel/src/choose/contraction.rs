@@ -601,7 +601,15 @@ impl<'k> Chooser<'k> {
         let (ahead, level) = (STEPS_AHEAD / STEPS_BETWEEN, Level::L2);
         for b in fetched {
             let (buffer, at) = (self.kernel.buffer(b).name.clone(), at.clone());
-            self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead, of: None, by: None, level });
+            self.choice.schedule.0.push(Directive::Prefetch {
+                buffer,
+                at,
+                ahead,
+                of: None,
+                by: None,
+                whole: false,
+                level,
+            });
         }
         true
     }

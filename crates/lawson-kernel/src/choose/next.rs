@@ -42,7 +42,15 @@ impl<'k> Chooser<'k> {
             };
             let (buffer, of) = (b.name.clone(), Some(self.name(rows)));
             let at = format!("{}.1.0", self.name(along));
-            self.choice.schedule.0.push(Directive::Prefetch { buffer, at, ahead: 1, of, by: None, level });
+            self.choice.schedule.0.push(Directive::Prefetch {
+                buffer,
+                at,
+                ahead: 1,
+                of,
+                by: None,
+                whole: false,
+                level,
+            });
         }
     }
 

@@ -120,6 +120,7 @@ impl<'k> Chooser<'k> {
                 ahead: 1,
                 of,
                 by,
+                whole: false,
                 level: Level::L2,
             });
         }

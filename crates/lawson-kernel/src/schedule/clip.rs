@@ -10,7 +10,7 @@
 use super::walk::{
     axis_of_loops, change_loads, change_loops, refused, replace_loops, visit_in_scope, without_conditions,
 };
-use crate::expr::{Condition, Expr, ExprId, Extremum, Load, Scalar};
+use crate::expr::{Condition, Expr, ExprId, Extremum, Load};
 use crate::index::{Atom, Index};
 use crate::range::Scope;
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
@@ -180,11 +180,9 @@ fn unchanged(kernel: &Kernel, acc: AccId, i: usize, value: ExprId) -> Conditions
 /// When a value is zero.
 fn zero(kernel: &Kernel, value: ExprId) -> Conditions {
     match kernel.expr(value) {
-        Expr::Const(s) if is_zero(*s) => Conditions::Always,
+        _ if kernel.is_zero(value) => Conditions::Always,
         Expr::Load(load) => match &load.guard {
-            Some(guard) if matches!(kernel.expr(guard.otherwise), Expr::Const(s) if is_zero(*s)) => {
-                Conditions::Of(guard.conditions.clone())
-            }
+            Some(guard) if kernel.is_zero(guard.otherwise) => Conditions::Of(guard.conditions.clone()),
             _ => Conditions::never(),
         },
         Expr::Cast(a, _) | Expr::Unary(UnaryKind::Neg, a) => zero(kernel, *a),
@@ -192,10 +190,6 @@ fn zero(kernel: &Kernel, value: ExprId) -> Conditions {
         Expr::Binary(BinaryKind::Add | BinaryKind::Sub, a, b) => zero(kernel, *a).and(zero(kernel, *b)),
         _ => Conditions::never(),
     }
-}
-
-fn is_zero(s: Scalar) -> bool {
-    s.as_f64() == Some(0.0) || s.as_i64() == Some(0)
 }
 
 /// When a value is the one that never is the greatest, or the least: the infinity, or the end of an integer's range.

@@ -19,12 +19,13 @@
 //! axes outside.
 //!
 //! Directives check what they themselves need; that a kernel may be executed as its kinds say is checked by
-//! [`crate::verify()`]. The directives on loops are in `split.rs`, `nest.rs`, `block.rs`, `clip.rs` and `decide.rs`, those on buffers in `pack.rs`;
+//! [`crate::verify()`]. The directives on loops are in `split.rs`, `join.rs`, `nest.rs`, `block.rs`, `clip.rs` and `decide.rs`, those on buffers in `pack.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
 mod block;
 pub(crate) mod clip;
 mod decide;
+mod join;
 mod nest;
 mod pack;
 mod split;
@@ -56,6 +57,14 @@ pub enum Directive {
         factor: i64,
         /// What becomes of iterations that do not fill a tile.
         tail: Tail,
+    },
+    /// `join i j k as t`: the loops, which stand directly within each other, become one over `t`, whose iterations are theirs in the same
+    /// order.
+    Join {
+        /// The axes, outermost first.
+        axes: Vec<String>,
+        /// The name of the axis that they become.
+        joined: String,
     },
     /// `reorder i.0 j.0 i.1`: the loops, which stand directly within each other, change places so that they come in this order,
     /// outermost first. Loops between them that are not named stay where they are. Rungs of a ladder between them are
@@ -125,7 +134,8 @@ pub enum Directive {
     /// `prefetch B at k ahead 4`: what the loop's body begins to read of the buffer that many iterations later is
     /// fetched. `prefetch B at k ahead 1 of i`: what it reads so many iterations of a loop around it later. `prefetch B at k ahead 1 of j by i`:
     /// of that, each iteration of the loop over `i` fetches what follows what the one before did; each of the one over `k`, which has steps, one
-    /// step's.
+    /// step's. `prefetch B at i ahead 1 of k whole`: all that the loop's body reads of the buffer, not only what it begins with; the iterations of the
+    /// loops inside the one over `k`, down to that over `i`, fetch an equal part each.
     Prefetch {
         /// The buffer.
         buffer: String,
@@ -137,6 +147,8 @@ pub enum Directive {
         of: Option<String>,
         /// The loop whose iterations share the work, if they do.
         by: Option<String>,
+        /// Whether all is fetched that is read.
+        whole: bool,
         /// Into which level.
         level: Level,
     },
@@ -224,6 +236,7 @@ impl Directive {
     fn apply(&self, kernel: &mut Kernel) -> Result<(), Error> {
         match self {
             Directive::Split { axis, factor, tail } => split::split(kernel, axis, *factor, tail),
+            Directive::Join { axes, joined } => join::join(kernel, axes, joined),
             Directive::Peel { axis, first, last } => split::peel(kernel, axis, *first, *last),
             Directive::Reorder { axes } => nest::reorder(kernel, axes),
             Directive::Execute { axis, kind } => nest::execute(kernel, axis, *kind),
@@ -234,8 +247,9 @@ impl Directive {
             }
             Directive::Pack { buffer, at, layout, level } => pack::pack(kernel, buffer, at, layout, *level),
             Directive::Stream { buffer } => pack::stream(kernel, buffer),
-            Directive::Prefetch { buffer, at, ahead, of, by, level } => {
-                let ahead = pack::Ahead { by: *ahead, of: of.as_deref(), shared_by: by.as_deref() };
+            Directive::Prefetch { buffer, at, ahead, of, by, whole, level } => {
+                let (of, shared_by) = (of.as_deref(), by.as_deref());
+                let ahead = pack::Ahead { by: *ahead, of, shared_by, whole: *whole };
                 pack::prefetch(kernel, buffer, at, ahead, *level)
             }
         }
@@ -253,6 +267,11 @@ impl fmt::Display for Directive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Directive::Split { axis, factor, tail } => write!(f, "split {} {factor}{tail}", Name(axis)),
+            Directive::Join { axes, joined } => {
+                f.write_str("join")?;
+                axes.iter().try_for_each(|a| write!(f, " {}", Name(a)))?;
+                write!(f, " as {}", Name(joined))
+            }
             Directive::Reorder { axes } => {
                 f.write_str("reorder")?;
                 axes.iter().try_for_each(|a| write!(f, " {}", Name(a)))
@@ -277,13 +296,16 @@ impl fmt::Display for Directive {
                 write!(f, "pack {} at {}{layout} level {}", Name(buffer), Name(at), level.name())
             }
             Directive::Stream { buffer } => write!(f, "stream {}", Name(buffer)),
-            Directive::Prefetch { buffer, at, ahead, of, by, level } => {
+            Directive::Prefetch { buffer, at, ahead, of, by, whole, level } => {
                 write!(f, "prefetch {} at {} ahead {ahead}", Name(buffer), Name(at))?;
                 if let Some(of) = of {
                     write!(f, " of {}", Name(of))?;
                 }
                 if let Some(by) = by {
                     write!(f, " by {}", Name(by))?;
+                }
+                if *whole {
+                    f.write_str(" whole")?;
                 }
                 write!(f, " level {}", level.name())
             }

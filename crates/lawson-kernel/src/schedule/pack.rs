@@ -287,7 +287,12 @@ pub(super) struct Ahead<'n> {
     pub(super) of: Option<&'n str>,
     /// The loop whose iterations fetch a part each.
     pub(super) shared_by: Option<&'n str>,
+    /// Whether all is fetched that is read, by all iterations of the loops inside that one together.
+    pub(super) whole: bool,
 }
+
+/// Hints that one iteration makes at most.
+const MOST_HINTS: i64 = 64;
 
 /// `prefetch B at k ahead n of j by i`
 pub(super) fn prefetch(
@@ -301,6 +306,11 @@ pub(super) fn prefetch(
     let axis = axis_of_loops(kernel, at)?;
     let outer = ahead.of.map(|name| axis_of_loops(kernel, name)).transpose()?;
     let sharing = ahead.shared_by.map(|name| axis_of_loops(kernel, name)).transpose()?;
+    if ahead.whole && (outer.is_none() || sharing.is_some()) {
+        return Err(refused(
+            "all is fetched `of` a loop around, and by no other than the one named: write `of` and leave out `by`",
+        ));
+    }
     let mut found = false;
     replace_loops(kernel, axis, &mut |scope, mut f| {
         let outside = |of: &str| refused(format!("the loop over `{at}` is not inside one over `{of}`"));
@@ -325,6 +335,16 @@ pub(super) fn prefetch(
             }
             _ => None,
         };
+        if ahead.whole {
+            let parts = whole_reads(scope, &f, source, moved).map_err(refused)?;
+            let reads =
+                parts.into_iter().map(|index| index.into_iter().map(|i| ahead_of(i, moved, distance)));
+            let hint = |index| Node::Prefetch { buffer: source, index, level };
+            let nodes: Vec<Node> = reads.map(|index| hint(index.collect())).collect();
+            found |= !nodes.is_empty();
+            f.body.splice(0..0, nodes);
+            return Ok(vec![Node::For(f)]);
+        }
         let nodes = first_reads(scope, &f, source).into_iter().map(|index| {
             let with = |a: AxisId| match &part {
                 _ if a == moved => Some(later.clone()),
@@ -346,6 +366,102 @@ pub(super) fn prefetch(
         true => Ok(()),
         false => Err(refused(format!("nothing inside the loop over `{at}` reads `{buffer}`"))),
     }
+}
+
+/// An index so far ahead along an axis.
+fn ahead_of(index: Index, axis: AxisId, distance: i64) -> Index {
+    index.substitute(&|a| (a == axis).then(|| Index::axis(a) + distance))
+}
+
+/// A loop inside of the one whose iterations fetch: over which axis, from where, in which steps, and how many.
+struct Turns {
+    axis: AxisId,
+    begin: i64,
+    step: i64,
+    count: i64,
+}
+
+/// The lines of a buffer that the body of a loop reads, an equal part of which is each iteration's; the loops inside the one over `of`, down to this
+/// one, count iterations. `Err` says why it cannot be told.
+fn whole_reads(
+    scope: &mut Scope<'_>,
+    f: &For,
+    source: BufferId,
+    of: AxisId,
+) -> Result<Vec<Vec<Index>>, String> {
+    let kernel = scope.kernel();
+    let name = |a: AxisId| &kernel.axis(a).name;
+    let mut around: Vec<AxisId> = scope.entered().skip_while(|a| *a != of).skip(1).collect();
+    let left = scope.enter(f);
+    around.push(f.axis);
+    let (mut number, mut iterations) = (Index::constant(0), 1i64);
+    for axis in around.into_iter().rev() {
+        let (least, step) = (scope.interval(&Index::axis(axis)), scope.step_of(axis).unwrap_or(1));
+        let (Some(least), Some(most)) = least else {
+            return Err(format!("how far `{}` goes is not known beforehand", name(axis)));
+        };
+        if least != 0 {
+            return Err(format!("the loop over `{}` does not go from 0", name(axis)));
+        }
+        number = number + Index::axis(axis).floor_div(step) * iterations;
+        iterations = iterations.saturating_mul(most / step + 1);
+    }
+    let mut inside: Vec<Turns> = Vec::new();
+    let mut loads: Vec<Load> = Vec::new();
+    let _ = visit_in_scope(scope, &f.body, &mut |scope, node| {
+        if let Node::For(inner) = node {
+            let [begin, end] =
+                [&inner.begin, &inner.end].map(|i| scope.simplify(&kernel.resolve(i)).as_const());
+            let count = match inner.kind {
+                // What the first lane reads is a line.
+                Kind::Vector(_) => 1,
+                _ => begin.zip(end).map_or(0, |(b, e)| (e - b + inner.step - 1).div_euclid(inner.step)),
+            };
+            inside.push(Turns { axis: inner.axis, begin: begin.unwrap_or(0), step: inner.step, count });
+        }
+        visit_loads(kernel, values_of(node), &mut |load| {
+            if load.buffer == source && !loads.contains(load) {
+                loads.push(load.clone());
+            }
+        });
+        Ok(())
+    });
+    scope.leave(left);
+    let mut out = Vec::new();
+    for load in loads {
+        let index: Vec<Index> = load.index.iter().map(|i| kernel.resolve(i)).collect();
+        let mut turns: Vec<&Turns> =
+            inside.iter().filter(|t| index.iter().any(|i| i.mentions(t.axis))).collect();
+        if let Some(t) = turns.iter().find(|t| t.count < 1) {
+            return Err(format!("how often the loop over `{}` runs is not known beforehand", name(t.axis)));
+        }
+        // The longest loop is shared out, the others are gone through.
+        turns.sort_by_key(|t| t.count);
+        let Some(shared) = turns.pop() else { continue };
+        let each = (shared.count + iterations - 1) / iterations;
+        let first = number.clone() * (each * shared.step) + shared.begin;
+        let mut hints: Vec<Vec<(AxisId, Index)>> = (0..each.min(MOST_HINTS + 1))
+            .map(|n| vec![(shared.axis, first.clone() + n * shared.step)])
+            .collect();
+        for t in turns {
+            let places: Vec<i64> = (0..t.count.min(MOST_HINTS + 1)).map(|n| t.begin + n * t.step).collect();
+            let with = |hint: &Vec<(AxisId, Index)>, at: i64| {
+                hint.iter().cloned().chain([(t.axis, Index::constant(at))]).collect::<Vec<_>>()
+            };
+            hints = hints.iter().flat_map(|hint| places.iter().map(move |at| with(hint, *at))).collect();
+            if hints.len() > MOST_HINTS as usize {
+                break;
+            }
+        }
+        if hints.len() > MOST_HINTS as usize {
+            return Err(format!("an iteration would fetch more than {MOST_HINTS} lines"));
+        }
+        out.extend(hints.into_iter().map(|hint| {
+            let at = |a: AxisId| hint.iter().find(|(axis, _)| *axis == a).map(|(_, i)| i.clone());
+            index.iter().map(|i| i.substitute(&at)).collect()
+        }));
+    }
+    Ok(out)
 }
 
 /// Which step an iteration of a loop in steps fetches, if each iteration of the one over `sharing`, itself in steps of `of`, goes on where the one

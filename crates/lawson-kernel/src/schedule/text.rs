@@ -7,8 +7,7 @@ use lawson_graph::syntax::{Cursor, Kind as TokenKind, Source};
 use lawson_graph::{Error, Result};
 use std::str::FromStr;
 
-const DIRECTIVES: &str =
-    "split, reorder, parallel, serial, unroll, jam, vector, peel, clip, block, pack, stream and prefetch";
+const DIRECTIVES: &str = "split, join, reorder, parallel, serial, unroll, dot, skip, jam, vector, peel, clip, decide, block, pack, stream and prefetch";
 
 impl FromStr for Schedule {
     type Err = Error;
@@ -45,6 +44,17 @@ impl Reader<'_> {
                 let axis = self.name("an axis")?;
                 let factor = self.number("the size of a tile")?;
                 Directive::Split { axis, factor, tail: self.tail()? }
+            }
+            "join" => {
+                let mut axes = vec![self.name("an axis")?];
+                loop {
+                    match self.axis_after("as")? {
+                        Some(joined) => break Directive::Join { axes, joined },
+                        None => {
+                            axes.push(self.name("another axis, or `as` and a name for what they become")?)
+                        }
+                    }
+                }
             }
             "reorder" => {
                 let mut axes = vec![self.name("an axis")?, self.name("another axis")?];
@@ -99,7 +109,16 @@ impl Reader<'_> {
                 let ahead = self.number("a number of iterations")?;
                 let of = self.axis_after("of")?;
                 let by = self.axis_after("by")?;
-                Directive::Prefetch { buffer, at, ahead, of, by, level: self.level()?.unwrap_or(Level::L1) }
+                let whole = !self.at_line_end() && self.cursor.eat_word("whole");
+                Directive::Prefetch {
+                    buffer,
+                    at,
+                    ahead,
+                    of,
+                    by,
+                    whole,
+                    level: self.level()?.unwrap_or(Level::L1),
+                }
             }
             _ => return Err(unknown),
         })

@@ -239,9 +239,17 @@ impl<'k> Place<'k> {
     /// Checks that iterations which are executed together skip the same steps.
     fn skips(&self, f: &For) -> Result<()> {
         let kernel = self.kernel;
-        let factor = kernel.skipped(f).map_err(|why| self.error(Code::KernelKind, why))?;
+        let [factor, _] = kernel.skipped(f).map_err(|why| self.error(Code::KernelKind, why))?;
         let together = |k: &Kind| matches!(k, Kind::Jam | Kind::Vector(_));
-        let differs = |(a, k): &&(AxisId, Kind)| together(k) && kernel.offset_of(factor).mentions(*a);
+        let offset = kernel.offset_of(factor);
+        let guard = match kernel.expr(factor) {
+            Expr::Load(load) => load.guard.as_ref(),
+            _ => None,
+        };
+        let conditions: Vec<Index> =
+            guard.iter().flat_map(|g| &g.conditions).map(|c| kernel.resolve(&c.index)).collect();
+        let moves = |a: AxisId| offset.mentions(a) || conditions.iter().any(|c| c.mentions(a));
+        let differs = |(a, k): &&(AxisId, Kind)| together(k) && moves(*a);
         match self.loops.iter().find(differs) {
             None => Ok(()),
             Some((a, k)) => {

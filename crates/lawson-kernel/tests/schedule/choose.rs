@@ -1,12 +1,12 @@
 //! The default schedule of matrix products and of rows: it is proven, computes the same bits, and keeps masks out of whole panels.
 
-use crate::kernels::matmul;
+use crate::kernels::{matmul, picture};
 use lawson_graph::random::Rng;
 use lawson_graph::{Dim, Symbol};
 use lawson_kernel::choose::{Freedom, choose, choose_skipping};
-use lawson_kernel::machine::Machine;
+use lawson_kernel::machine::{Chains, Machine};
 use lawson_kernel::plan::Skipping;
-use lawson_kernel::schedule::Schedule;
+use lawson_kernel::schedule::{Directive, Schedule};
 use lawson_kernel::{BufferId, Kernel, Kind, Node, eval, verify};
 
 /// The right operand.
@@ -309,6 +309,52 @@ fn products_with_what_is_often_zero_have_a_second_schedule() {
             assert_eq!(bits(&skipping.kernel, &[]), bits(&tiled, &[]), "{m}x{n}x{k}\n{schedule}");
         }
     }
+}
+
+#[test]
+fn sums_over_the_taps_of_windows_leave_products_out_too() {
+    let freedom = Freedom { constants: vec![WEIGHTS], often_zero: vec![BufferId(0)] };
+    for (sizes, outputs, taps, stride, pad) in [
+        ([9, 8, 64], 128, 3, 1, 1),
+        ([8, 8, 128], 64, 3, 2, 1),
+        ([14, 12, 32], 64, 2, 1, 0),
+        ([12, 12, 64], 128, 1, 1, 0),
+    ] {
+        let plain = picture(sizes, outputs, taps, stride, pad);
+        let found = leaving_out(&plain, &Machine::default(), &freedom);
+        let (tiled, skipping) = found.unwrap_or_else(|| panic!("{sizes:?}\n{plain}"));
+        let schedule = skipping.schedule.to_string();
+        let about = format!("{sizes:?} {outputs}\n{schedule}");
+        // A block is a tap's channels, or a part of them.
+        assert!(schedule.contains("join r1 r2"), "{about}");
+        assert!(schedule.contains(if sizes[2] > 32 { "skip r.1" } else { "skip r" }), "{about}");
+        // The rows of a block stand in two loops.
+        assert!(schedule.contains("at l ahead"), "{about}");
+        assert_eq!(bits(&skipping.kernel, &[]), bits(&tiled, &[]), "{about}");
+    }
+    // What is read for one output is no part of a line of channels.
+    let plain = picture([9, 8, 24], 128, 3, 1, 1);
+    assert!(leaving_out(&plain, &Machine::default(), &freedom).is_none(), "24 channels are no blocks of 16");
+}
+
+#[test]
+fn blocks_of_rows_are_as_many_as_a_team_shares() {
+    let freedom = Freedom { constants: vec![WEIGHTS], often_zero: vec![BufferId(0)] };
+    let machine = Machine::default();
+    let on = |cores: usize| Machine { chains: Some(Chains::on_cores(cores, &machine)), ..machine.clone() };
+    let rows = |m: i64, machine: &Machine| {
+        let (_, skipping) =
+            leaving_out(&matmul(m.into(), 256.into(), 256.into()), machine, &freedom).unwrap();
+        let split = skipping.schedule.0.iter().find_map(|d| match d {
+            Directive::Split { axis, factor, .. } if axis == "i" => Some(*factor),
+            _ => None,
+        });
+        split.unwrap()
+    };
+    assert_eq!(rows(196, &on(2)), 98, "two blocks, one each");
+    assert_eq!(rows(784, &on(2)) % 49, 0);
+    assert_eq!(784 / rows(784, &on(4)) % 4, 0);
+    assert!(rows(196, &on(1)) >= 98, "one core begins anew as seldom as it can");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Kernels as lowering makes them: free axes outside, accumulators inside.
 #![allow(dead_code)]
 
+use lawson_graph::op::BinaryKind;
 use lawson_graph::{DType, Dim, Fact, Facts, Relation};
 use lawson_kernel::build::{accumulate, for_each, step, store};
 use lawson_kernel::*;
@@ -61,6 +62,36 @@ pub fn convolution(n: i64, window: i64, stride: i64, pad: i64) -> Kernel {
         store(y, vec![i.into()], result),
     ];
     k.body = vec![for_each(i, outputs, inner)];
+    k
+}
+
+/// `max(x ∗ w, 0)` of a picture of that many rows, columns and channels, with as many taps each way, as lowering makes it: both factors are read
+/// only where the picture is.
+pub fn picture([h, w, c]: [i64; 3], outputs: i64, taps: i64, stride: i64, pad: i64) -> Kernel {
+    let mut k = Kernel::new("picture", Facts::new());
+    let [oh, ow] = [h, w].map(|n| (n + 2 * pad - taps) / stride + 1);
+    let x = k.input("x", DType::F32, &[h, w, c].map(Dim::from));
+    let weights = k.input("w", DType::F32, &[outputs, c, taps, taps].map(Dim::from));
+    let y = k.output("y", DType::F32, &[oh, ow, outputs].map(Dim::from));
+    let [i, l, j, r, r1, r2] = ["i", "l", "j", "r", "r1", "r2"].map(|name| k.add_axis(name));
+    let zero = k.f32(0.0);
+    let acc = k.sum_acc("s", DType::F32, zero);
+    let at = [(i, r1), (l, r2)].map(|(o, tap)| Index::axis(o) * stride + tap - pad);
+    let conditions = || {
+        let inside = at.iter().zip([h, w]).map(|(at, n)| Condition { index: at.clone(), end: n.into() });
+        Guard { conditions: inside.collect(), otherwise: zero }
+    };
+    let [row, column] = at.clone();
+    let a = k.load_guarded(x, vec![row, column, r.into()], conditions());
+    let b = k.load_guarded(weights, vec![j.into(), r.into(), r1.into(), r2.into()], conditions());
+    let state = k.state(acc);
+    let next = k.add(Expr::Fma(a, b, state));
+    let result = k.result(acc);
+    let value = k.binary(BinaryKind::Max, result, zero);
+    let steps = for_each(r2, taps, vec![step(acc, next)]);
+    let sum = for_each(r, c, vec![for_each(r1, taps, vec![steps])]);
+    let body = vec![accumulate(acc, vec![sum]), store(y, vec![i.into(), l.into(), j.into()], value)];
+    k.body = vec![for_each(i, oh, vec![for_each(l, ow, vec![for_each(j, outputs, body)])])];
     k
 }
 

@@ -8,7 +8,7 @@ mod kernels;
 mod random;
 mod run;
 
-use kernels::{convolution, matmul, scale};
+use kernels::{convolution, matmul, picture, scale};
 use lawson_graph::Code;
 use lawson_kernel::{Expr, ExprId, Index, Kernel, Kind, Level, Node, Schedule, StoreHint, verify};
 use run::run;
@@ -156,10 +156,11 @@ fn schedules_come_back_from_their_text() {
     let text = "split i 8\nsplit i 8 exact\nsplit j 48 clip\nsplit k 4 ladder\nsplit k 6 ladder 4 2 1\n\
                 reorder i.0 \"an axis\" i.1\nparallel i.0\nserial a\nunroll b\njam c\nvector d 16\n\
                 peel i first=1 last=0\nclip kh\ndecide kw\nblock k 512 level L2\nblock k 256 at i.0 level L1\npack B at j.0 level L2\npack B at j.0 panels 1 48 level L1\n\
-                pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\nprefetch B at k ahead 1 of i level L2\n";
+                pack B at j.0 order 1 0 level L2\nstream C\nprefetch B at k ahead 4 level L1\nprefetch B at k ahead 1 of i level L2\n\
+                prefetch B at i.1 ahead 1 of k whole level L2\njoin r1 \"an axis\" r.0 as taps\nskip k\ndot k\n";
     let schedule: Schedule = text.parse().unwrap();
     assert_eq!(schedule.to_string(), text);
-    assert_eq!(schedule.0.len(), 22);
+    assert_eq!(schedule.0.len(), 26);
 }
 
 #[test]
@@ -176,6 +177,8 @@ fn a_text_that_is_no_schedule_says_where() {
         ("pack B j", 8),
         ("block k at i", 9),
         ("block k 8 at", 13),
+        ("join i j", 9),
+        ("join i as", 10),
         ("split \"i", 7),
     ] {
         let error = text.parse::<Schedule>().unwrap_err();
@@ -422,4 +425,86 @@ fn stores_can_go_past_the_caches_and_loads_be_prefetched() {
     assert!(refused(&plain, "stream A").message().contains("nothing is stored"));
     assert!(refused(&plain, "prefetch C at k ahead 1").message().contains("nothing inside"));
     assert!(refused(&plain, "prefetch A at i ahead 1 of k").message().contains("is not inside one over `k`"));
+}
+
+/// The indices of hints, with the level that they are for.
+fn hints(k: &Kernel) -> Vec<(String, Level)> {
+    let mut out = Vec::new();
+    k.visit(&mut |node| {
+        if let Node::Prefetch { index, level, .. } = node {
+            let text: Vec<String> = index.iter().map(|i| k.show(i)).collect();
+            out.push((text.join(", "), *level));
+        }
+    });
+    out
+}
+
+#[test]
+fn all_that_a_block_reads_is_fetched_by_rows_together() {
+    let plain = matmul(8.into(), 32.into(), 12.into());
+    let blocks = "split i 4\nsplit j 16\nreorder i.0 j.0 i.1 j.1\nblock k 6 at j.0\nvector j.1 16\n";
+    let k = scheduled(&plain, &format!("{blocks}prefetch B at i.1 ahead 1 of k.0 whole level L2"));
+    // Six steps by four rows: two each, the last ones those of the block after; in both blocks.
+    let expected = ["i.1*2 + k.0 + 6, j.0", "i.1*2 + k.0 + 7, j.0"];
+    let found = hints(&k);
+    assert_eq!(found.len(), 4, "{found:?}");
+    for (hint, expected) in found.iter().zip(expected.iter().cycle()) {
+        assert_eq!(hint, &(expected.to_string(), Level::L2));
+    }
+    verify(&k).unwrap();
+    assert_eq!(run(&k, &[]), run(&plain, &[]));
+    // Rows in two loops, and columns that are jammed.
+    let parts = "split j.1 4\njam j.1.0\nvector j.1.1 4\nsplit i.1 2\nprefetch B at i.1.1 ahead 1 of k.0 whole level L1";
+    let k = scheduled(&plain, &format!("{}{parts}", blocks.replace("vector j.1 16\n", "")));
+    assert_eq!(hints(&k).len(), 2 * 2 * 4, "two steps of four vectors, in two blocks: {:?}", hints(&k));
+    for (whole, reason) in [
+        ("prefetch B at i.1 ahead 1 whole", "write `of`"),
+        ("prefetch B at i.1 ahead 1 of k.0 by j.0 whole", "leave out `by`"),
+    ] {
+        let error = refused(&plain, &format!("{blocks}{whole}"));
+        assert!(error.message().contains(reason), "{whole}: {error}");
+    }
+    let error =
+        refused(&plain, "block k 6 at i\npeel j first=1 last=0\nprefetch B at j ahead 1 of k.0 whole");
+    assert!(error.message().contains("does not go from 0"), "{error}");
+    let error = refused(
+        &matmul(2.into(), 8.into(), 2048.into()),
+        "block k 1024\nprefetch B at i ahead 1 of k.0 whole",
+    );
+    assert!(error.message().contains("more than 64 lines"), "{error}");
+}
+
+#[test]
+fn loops_become_one_whose_iterations_come_in_the_same_order() {
+    let plain = picture([5, 6, 4], 3, 3, 1, 1);
+    let k = scheduled(&plain, "reorder r1 r2 r\nsplit r 2\njoin r1 r2 r.0 as taps");
+    assert!(loops(&k).contains("taps: 0 to 18 by 1 serial\n    r.1: 0 to 2 by 1 serial"), "{}", loops(&k));
+    let text = k.to_string();
+    for derived in ["axis r1 = taps / 6", "axis r2 = (taps / 2) % 3", "axis r.0 = 2*(taps % 2)"] {
+        assert!(text.contains(derived), "{derived}\n{text}");
+    }
+    verify(&k).unwrap();
+    assert_eq!(Kernel::parse(&text).unwrap(), k);
+    assert_eq!(run(&k, &[]), run(&plain, &[]));
+    // Of outputs, too; loops that are parallel stay so, and those of one iteration count.
+    let k = scheduled(&plain, "split j 3\nparallel i\nparallel l\nparallel j.0\njoin i l j.0 as all");
+    assert!(loops(&k).starts_with("all: 0 to 30 by 1 parallel\n"), "{}", loops(&k));
+    assert_eq!(run(&k, &[]), run(&plain, &[]));
+    // Blocks of what was joined.
+    for factor in [1, 4, 5] {
+        let k = scheduled(&plain, &format!("reorder r1 r2 r\njoin r1 r2 r as k\nblock k {factor} at i"));
+        verify(&k).unwrap();
+        assert_eq!(run(&k, &[]), run(&plain, &[]), "{factor}");
+    }
+    for (schedule, reason) in [
+        ("join r1 r as t", "directly inside the loop over `r1`"),
+        ("join r r1 r2 as i", "an axis `i` already"),
+        ("join r x as t", "no loop over `x`"),
+        ("unroll r2\njoin r1 r2 as t", "`r2` is unroll"),
+        ("parallel i\njoin i l as t", "`l` is serial"),
+        ("clip r1\njoin r1 r2 as t", "must be known beforehand"),
+    ] {
+        let error = schedule.parse::<Schedule>().unwrap().apply(&mut plain.clone()).expect_err(schedule);
+        assert!(error.message().contains(reason), "{schedule}: {error}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Random schedules: whatever is not refused computes the same. Random changes: whatever the verifier accepts stays in bounds.
 
-use crate::kernels::{convolution, matmul, picked, scale};
+use crate::kernels::{convolution, matmul, picked, picture, scale};
 use crate::run::run;
 use lawson_graph::Code;
 use lawson_kernel::{Kernel, Node, Schedule, verify};
@@ -28,7 +28,20 @@ type Example = (Kernel, Vec<(&'static str, i64)>);
 fn kernel(r: &mut Random) -> Example {
     let mut size = || 1 + r.below(13) as i64;
     let (a, b, c) = (size(), size(), size());
-    match r.below(5) {
+    match r.below(6) {
+        5 => {
+            let (taps, pad) = (1 + r.below(3) as i64, r.below(2) as i64);
+            (
+                picture(
+                    [a.max(taps), b.max(taps), c],
+                    1 + r.below(5) as i64,
+                    taps,
+                    1 + r.below(2) as i64,
+                    pad,
+                ),
+                vec![],
+            )
+        }
         0 => (scale(a.into()), vec![]),
         1 => (scale("N".into()), vec![("N", a)]),
         2 => (matmul(a.into(), b.into(), c.into()), vec![]),
@@ -69,13 +82,26 @@ fn directive(r: &mut Random, kernel: &Kernel) -> String {
     let (axis, number) = (*r.pick(&axes), 1 + r.below(8));
     match r.below(20) {
         0..5 => format!("split {axis} {number} {}", r.pick(&["", "clip", "ladder", "ladder 2 1", "exact"])),
-        5..8 => {
+        5..7 => {
             let mut order = axes.clone();
             for i in (1..order.len()).rev() {
                 order.swap(i, r.below(i + 1));
             }
             order.truncate(2 + r.below(3));
             format!("reorder {}", order.join(" "))
+        }
+        7 => {
+            // Two that stand directly within each other are not often drawn otherwise.
+            let mut pairs: Vec<[&str; 2]> = Vec::new();
+            kernel.visit(&mut |node| {
+                if let Node::For(f) = node
+                    && let [Node::For(inner)] = f.body.as_slice()
+                {
+                    pairs.push([f, inner].map(|f| kernel.axis(f.axis).name.as_str()));
+                }
+            });
+            let [outer, inner] = if pairs.is_empty() { [axis, axis] } else { *r.pick(&pairs) };
+            format!("join {outer} {inner} as {outer}_{inner}")
         }
         8 => format!("peel {axis} first={} last={}", r.below(3), r.below(3)),
         9 | 10 => format!("clip {axis}"),
@@ -85,7 +111,8 @@ fn directive(r: &mut Random, kernel: &Kernel) -> String {
         }
         13 => {
             let of = if number % 2 == 0 { format!(" of {}", axes[0]) } else { String::new() };
-            format!("prefetch {} at {axis} ahead {number}{of}", r.pick(&buffers))
+            let whole = r.pick(&["", " whole"]);
+            format!("prefetch {} at {axis} ahead {number}{of}{whole}", r.pick(&buffers))
         }
         14..18 => {
             let sums = sums(kernel);

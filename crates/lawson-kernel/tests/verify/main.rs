@@ -554,6 +554,15 @@ fn steps_are_left_out_of_sums_of_products_with_what_is_finite() {
     let mut transposed = plain();
     transposed.buffers[0].layout = Layout::permuted(&transposed.buffers[0].dims, &[1, 0]);
     because(transposed, vectors, "lies side by side");
+    // Of what is guarded, all is there or nothing is, and nothing is 0.
+    let guarded = |guard: &str| {
+        let text = plain().to_string().replace("A[i, k] *", &format!("(A[i, k] if {guard}) *"));
+        Kernel::parse(&text).unwrap()
+    };
+    try_schedule(guarded("0 <= 2*i - 1 < 4 else 0.0"), vectors).unwrap();
+    because(guarded("0 <= 2*i - 1 < 4 else 1.0"), vectors, "lies side by side");
+    because(guarded("0 <= k - 1 < 40 else 0.0"), vectors, "lies side by side");
+    because(guarded("0 <= j - 1 < 20 else 0.0"), vectors, "what `k` is skipped by differs");
     let text = plain().to_string().replace("A[i, k] * B[k, j]", "A[i, k] + B[k, j]");
     let sums = Kernel::parse(&text).unwrap();
     because(sums, vectors, "adds products to a sum");

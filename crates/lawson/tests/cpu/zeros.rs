@@ -1,7 +1,8 @@
 //! Products with what is often 0 leave that out where it pays, and nobody can tell but by the time.
 
 use super::there;
-use lawson::graph::{Builder, Dim, TensorType};
+use lawson::graph::op::Convolve;
+use lawson::graph::{Builder, Dim, Op, TensorType};
 use lawson::{CompileOptions, DType, HostTensor, Program, Team, Tensor};
 
 const SIZE: usize = 256;
@@ -127,4 +128,66 @@ fn rows_without_elements_are_no_rows() {
     }
     let y = program(&differences(), 1).session().run(&[Tensor::from_slice::<f32>(&[0, SIZE], &[]).unwrap()]);
     assert_eq!(y.unwrap()[0].sizes(), [0, SIZE]);
+}
+
+/// `relu(relu(x) ∗ w)` of a picture with channels last: each output is a channel of the picture less another one of its neighbour to the right,
+/// so that results are exact in whatever order.
+fn windows(threads: usize) -> (Program, [usize; 3]) {
+    const H: usize = 9;
+    const W: usize = 14;
+    const C: usize = 128;
+    let mut b = Builder::new("windows");
+    let type_of = |shape: &[usize]| {
+        let shape: Vec<Dim> = shape.iter().map(|n| Dim::from(*n as i64)).collect();
+        TensorType { dtype: DType::F32, shape: shape.into() }
+    };
+    let x = b.input("x", type_of(&[1, C, H, W])).unwrap();
+    let mut w = vec![0.0f32; C * C * 9];
+    for out in 0..C {
+        w[(out * C + out) * 9 + 4] = 1.0;
+        w[(out * C + (out + 17) % C) * 9 + 5] = -1.0;
+    }
+    let same: Vec<f32> = (0..C * C).map(|n| f32::from(u8::from(n / C == n % C))).collect();
+    let same = b.constant(HostTensor::from_slice(&[C, C, 1, 1], &same).unwrap()).unwrap();
+    let w = b.constant(HostTensor::from_slice(&[C, C, 3, 3], &w).unwrap()).unwrap();
+    let h = b.op1(Op::Convolve(Convolve::plain(2)), &[x, same]).unwrap();
+    let a = b.relu(h).unwrap();
+    let pad = vec![Dim::ONE; 2];
+    let y =
+        b.op1(Op::Convolve(Convolve { low: pad.clone(), high: pad, ..Convolve::plain(2) }), &[a, w]).unwrap();
+    let y = b.relu(y).unwrap();
+    let y = b.transpose(y, &[0, 2, 3, 1]).unwrap();
+    b.output("y", y).unwrap();
+    let team = Some(Team::new(threads).unwrap());
+    let options = CompileOptions { team, ..CompileOptions::default() };
+    (Program::compile(b.finish().unwrap(), &options).unwrap(), [H, W, C])
+}
+
+#[test]
+fn windows_are_the_same_however_many_elements_are_zero() {
+    if !there() {
+        return;
+    }
+    for threads in [1, 2, 3] {
+        let (program, [h, w, c]) = windows(threads);
+        let plan = program.plan().unwrap();
+        if lawson::cpu::Isa::Avx512.missing().is_none() {
+            let schedules: Vec<String> =
+                plan.skipping.iter().flatten().map(|s| s.schedule.to_string()).collect();
+            assert!(schedules.iter().any(|s| s.contains(" as taps")), "{plan}");
+        }
+        let mut session = program.session();
+        for negative in [0, 50, 100, 30] {
+            let x: Vec<f32> = rows(h * w, negative)[..c * h * w].to_vec();
+            let y = session.run(&[Tensor::from_slice(&[1, c, h, w], &x).unwrap()]).unwrap();
+            let at = |channel: usize, row: usize, column: usize| match column < w {
+                true => x[(channel % c * h + row) * w + column].max(0.0),
+                false => 0.0,
+            };
+            let place = |n: usize| (n % c, n / c / w, n / c % w);
+            let one = |(channel, row, column)| at(channel, row, column) - at(channel + 17, row, column + 1);
+            let expected: Vec<f32> = (0..c * h * w).map(|n| one(place(n)).max(0.0)).collect();
+            assert!(y[0].to_vec::<f32>().unwrap() == expected, "{negative} of 100, {threads} threads");
+        }
+    }
 }
