@@ -181,6 +181,93 @@ fn windows_leave_products_out_inside_and_beyond_the_border() {
     }
 }
 
+/// Kernels in which what is skipped by cannot be looked at before its turn, or must not be for all that is read with it.
+#[test]
+fn words_are_made_ahead_only_of_what_is_there() {
+    let text = |buffers: &str, before: &str, factors: &str, stage: &str| {
+        let text = format!(
+            "lawson-kernel 1
+            kernel @odd {{
+              {buffers}
+              in w: f32[32, 32] finite
+              out y: f32[6, 32]
+              scratch t: f32[6, 32] at L1
+              axes i, j, k, l
+              acc s: f32 = 0.0 identity 0.0 merge add
+              for i in 0 to 6 {{
+                {before}
+                for j in 0 to 32 {{
+                  accumulate s {{ for k in 0 to 32 {{ step s = fma({factors}, state(s)) }} }}
+                  y[i, j] = {stage}
+                }}
+              }}
+            }}"
+        );
+        Kernel::parse(&text).unwrap_or_else(|e| panic!("{text}\n{e}"))
+    };
+    let vectors = "split j 16\njam j.0\nvector j.1 16\nskip k\n";
+    let guard = "if 0 <= 2*i - 1 < 6 else 0.0";
+    let x = "in x: f32[6, 32]";
+    let cases = [
+        // Its rows are copied, or computed, one after another.
+        (
+            text(x, "", &format!("(x[2*i - 1, k] {guard}), w[k, j]"), "s"),
+            format!("pack x at i level L1\n{vectors}"),
+        ),
+        (
+            text(x, "for l in 0 to 32 { t[i, l] = max(x[i, l], 0.0) }", "t[i, k], w[k, j]", "s"),
+            vectors.into(),
+        ),
+        // Where they lie is read, too.
+        (
+            text("in x: f32[6, 32]\nin ids: i32[6]", "", "x[clamp(ids[i], 6), k], w[k, j]", "s"),
+            vectors.into(),
+        ),
+        // What does not move with the steps stands before them, and is shared with a stage.
+        (
+            text(
+                x,
+                "",
+                &format!("(x[2*i - 1, k] {guard}), (w[2*i - 1, j] {guard})"),
+                &format!("s + (w[2*i - 1, j] {guard})"),
+            ),
+            vectors.into(),
+        ),
+        // Loops in steps, not from the beginning, and unrolled.
+        (
+            text(x, "", "x[i, k], w[k, j]", "s"),
+            format!("split i 4 ladder 2\npeel i.1 first=1 last=0\n{vectors}"),
+        ),
+        (
+            text(x, "", &format!("(x[2*i - 1, k] {guard}), w[k, j]"), "s"),
+            format!("split i 2\nunroll i.1\n{vectors}"),
+        ),
+    ];
+    for (kernel, schedule) in cases {
+        let kernel = scheduled(kernel, &schedule);
+        let mut rng = Rng::new(3);
+        for zeros in [0, 50, 100] {
+            let buffers: Vec<Vec<u8>> = kernel
+                .arguments()
+                .map(|id| {
+                    let (b, count) = (kernel.buffer(id), kernel.buffer(id).layout.size.as_const().unwrap());
+                    match b.name.as_str() {
+                        "ids" => [5i32, 0, 3, 3, 1, 5].iter().flat_map(|n| n.to_le_bytes()).collect(),
+                        "x" => factors(&mut rng, count, zeros),
+                        "y" => vec![0; 4 * count as usize],
+                        _ => finite(&mut rng, count),
+                    }
+                })
+                .collect();
+            for isa in levels().filter(|isa| *isa == Isa::Avx512) {
+                let [machine, evaluator] = machine_and_evaluator(isa, &kernel, &[], &buffers);
+                let y = machine.len() - 1;
+                assert_eq!(bits(&machine[y]), bits(&evaluator[y]), "{zeros} of 100 are 0\n{kernel}");
+            }
+        }
+    }
+}
+
 /// Rows that are jammed have zeros in different places, and eight lanes are fewer than are compared at once: all steps are made.
 #[test]
 fn where_steps_cannot_be_left_out_all_are_made() {

@@ -57,7 +57,9 @@ impl<'k> Lowering<'k> {
         let granted = self.granted.len();
         self.granted.push(factor);
         let conditions = |e: ExprId| &self.depends[e.0 as usize].conditions;
-        if conditions(other).iter().all(|c| conditions(factor).contains(c)) {
+        // What does not move with the loop is computed outside of it, where conditions may fail.
+        let moves = self.depends[other.0 as usize].axes.binary_search(&f.axis).is_ok();
+        if moves && conditions(other).iter().all(|c| conditions(factor).contains(c)) {
             self.granted.push(other);
         }
         let done = self.walk(&f.body);
@@ -96,7 +98,10 @@ impl<'k> Lowering<'k> {
             return self.word_of(f, factor, steps, Iteration::This);
         };
         let (step, may_be_empty) = (frame.step, frame.outside.is_some());
-        if may_be_empty || self.depends[factor.0 as usize].axes.binary_search(&axis).is_err() {
+        let depends = &self.depends[factor.0 as usize];
+        // What is written in the kernel may not be there yet, and beyond the loop's end no element says where others lie.
+        let early = depends.written.is_empty() && depends.data.is_empty();
+        if may_be_empty || !early || depends.axes.binary_search(&axis).is_err() {
             return self.word_of(f, factor, steps, Iteration::This);
         }
         let Some(first) = self.word_of(f, factor, steps, Iteration::First { axis, begin })? else {

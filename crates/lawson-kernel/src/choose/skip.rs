@@ -234,6 +234,9 @@ impl Sum<'_> {
     fn extents(&self) -> Option<Extents> {
         let (columns, steps) = (extent(self.columns)?, extent(self.steps)?);
         let taps = self.taps().try_fold(1i64, |n, f| n.checked_mul(extent(f)?))?;
+        if columns.min(steps).min(taps) < 1 {
+            return None;
+        }
         Some(Extents { columns, steps, taps, windows: self.summed.len() > 1 })
     }
 

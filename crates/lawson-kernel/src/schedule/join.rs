@@ -6,7 +6,7 @@
 //!
 //! Iterations are the same, in the same order. A sum over the taps of a window and its channels can so be cut into blocks as one sum.
 
-use super::walk::{axis_of_loops, refused, replace_loops, shown};
+use super::walk::{axis_of_loops, has_loop, refused, replace_loops, shown};
 use crate::build;
 use crate::index::Index;
 use crate::range::Scope;
@@ -46,13 +46,18 @@ pub(super) fn join(kernel: &mut Kernel, names: &[String], joined: &str) -> Resul
         found = Some(turns);
         Ok(vec![build::loop_of(axis, 0, total, 1, kind, body)])
     })?;
-    let mut inside = 1;
+    if let Some(of) = axes.iter().find(|a| has_loop(&kernel.body, &[**a])) {
+        let name = &kernel.axis(*of).name;
+        return Err(refused(format!("another loop over `{name}` stands elsewhere")));
+    }
+    let mut inside = 1i64;
     for (place, (of, turn)) in axes.iter().zip(found.unwrap_or_default()).enumerate().rev() {
         let whole = Index::axis(axis).floor_div(inside);
         // The outermost goes round once.
         let number = if place == 0 { whole } else { whole.modulo(turn.count.max(1)) };
         kernel.axes[of.0 as usize].derived = Some(turn.begin + number * turn.step);
-        inside *= turn.count.max(1);
+        // Where that is more than can be counted, some loop runs no time.
+        inside = inside.saturating_mul(turn.count.max(1));
     }
     Ok(())
 }

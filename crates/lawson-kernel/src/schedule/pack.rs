@@ -381,6 +381,19 @@ struct Turns {
     count: i64,
 }
 
+impl Turns {
+    /// Also the turns of another loop over the axis.
+    fn extend(&mut self, other: &Turns) {
+        let end = |t: &Turns| t.begin + t.count * t.step;
+        let most = end(self).max(end(other));
+        (self.begin, self.step) = (self.begin.min(other.begin), self.step.min(other.step));
+        self.count = match self.count.min(other.count) {
+            0 => 0,
+            _ => (most - self.begin + self.step - 1) / self.step,
+        };
+    }
+}
+
 /// The lines of a buffer that the body of a loop reads, an equal part of which is each iteration's; the loops inside the one over `of`, down to this
 /// one, count iterations. `Err` says why it cannot be told.
 fn whole_reads(
@@ -404,7 +417,7 @@ fn whole_reads(
             return Err(format!("the loop over `{}` does not go from 0", name(axis)));
         }
         number = number + Index::axis(axis).floor_div(step) * iterations;
-        iterations = iterations.saturating_mul(most / step + 1);
+        iterations = iterations.saturating_mul((most / step + 1).max(1));
     }
     let mut inside: Vec<Turns> = Vec::new();
     let mut loads: Vec<Load> = Vec::new();
@@ -417,10 +430,17 @@ fn whole_reads(
                 Kind::Vector(_) => 1,
                 _ => begin.zip(end).map_or(0, |(b, e)| (e - b + inner.step - 1).div_euclid(inner.step)),
             };
-            inside.push(Turns { axis: inner.axis, begin: begin.unwrap_or(0), step: inner.step, count });
+            let turns = Turns { axis: inner.axis, begin: begin.unwrap_or(0), step: inner.step, count };
+            // The rungs of a ladder go through what all of them go through.
+            match inside.iter_mut().find(|t| t.axis == inner.axis) {
+                Some(known) => known.extend(&turns),
+                None => inside.push(turns),
+            }
         }
         visit_loads(kernel, values_of(node), &mut |load| {
-            if load.buffer == source && !loads.contains(load) {
+            // What is ahead of a loop's end has no element to say where it lies.
+            let known = load.index.iter().any(Index::has_data) || loads.contains(load);
+            if load.buffer == source && !known {
                 loads.push(load.clone());
             }
         });
@@ -433,11 +453,15 @@ fn whole_reads(
         let mut turns: Vec<&Turns> =
             inside.iter().filter(|t| index.iter().any(|i| i.mentions(t.axis))).collect();
         if let Some(t) = turns.iter().find(|t| t.count < 1) {
-            return Err(format!("how often the loop over `{}` runs is not known beforehand", name(t.axis)));
+            let name = name(t.axis);
+            return Err(format!("the loop over `{name}` does not run, or how often is not known beforehand"));
         }
         // The longest loop is shared out, the others are gone through.
         turns.sort_by_key(|t| t.count);
-        let Some(shared) = turns.pop() else { continue };
+        let Some(shared) = turns.pop() else {
+            out.push(index);
+            continue;
+        };
         let each = (shared.count + iterations - 1) / iterations;
         let first = number.clone() * (each * shared.step) + shared.begin;
         let mut hints: Vec<Vec<(AxisId, Index)>> = (0..each.min(MOST_HINTS + 1))

@@ -503,6 +503,7 @@ fn loops_become_one_whose_iterations_come_in_the_same_order() {
         ("unroll r2\njoin r1 r2 as t", "`r2` is unroll"),
         ("parallel i\njoin i l as t", "`l` is serial"),
         ("clip r1\njoin r1 r2 as t", "must be known beforehand"),
+        ("peel r1 first=1 last=0\njoin r1 r2 as t", "differ in their bounds"),
     ] {
         let error = schedule.parse::<Schedule>().unwrap().apply(&mut plain.clone()).expect_err(schedule);
         assert!(error.message().contains(reason), "{schedule}: {error}");
