@@ -4,6 +4,7 @@
 use super::stride::{Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
 use crate::expr::ExprId;
+use crate::predict::Operation;
 use crate::range::Scope;
 use crate::schedule::{Directive, Tail};
 use crate::tree::{AxisId, Kind, Node, Store};
@@ -11,6 +12,9 @@ use crate::verify::conflict;
 
 /// Vectors that are computed at once, so that loads and long operations overlap.
 pub(super) const AT_ONCE: i64 = 4;
+/// Multiply-adds, or what takes their time, of a loop's body at most: where there are more, its instructions come slower than they are done. Ten steps
+/// of a simulation, four vectors at once, are a hundred kilobytes of code, and took 1.1 to 1.3 times as long as two at once on Zen 5.
+const MOST_SLOTS: f64 = 1536.0;
 /// Registers for the states of recurrences: what computes the next ones needs the others.
 const STATES: i64 = 8;
 /// Elements of one share of a loop over everything: small enough to stay in the first cache, large enough to be worth a
@@ -110,7 +114,16 @@ impl<'k> Chooser<'k> {
             [Node::Accumulate { acc, .. }, ..] => self.kernel.acc(*acc).state.len().max(1) as i64,
             _ => 1,
         };
-        self.vectorise(&axis, known, (STATES / states).clamp(1, AT_ONCE));
+        let at_once = (STATES / states).min(self.supplied(&values)).clamp(1, AT_ONCE);
+        self.vectorise(&axis, known, at_once);
+    }
+
+    /// Of how many vectors at once a core gets the instructions that compute these values as fast as it does them: at least two, whose
+    /// operations overlap.
+    fn supplied(&self, values: &[ExprId]) -> i64 {
+        let mut slots = 0.0;
+        self.kernel.visit_below(values, &mut |_, expr| slots += Operation::of(self.kernel, expr).slots);
+        ((MOST_SLOTS / slots.max(1.0)) as i64).max(2)
     }
 
     /// The stages of a nest, and what is computed in it.

@@ -1,8 +1,10 @@
 //! The default schedule of matrix products and of rows: it is proven, computes the same bits, and keeps masks out of whole panels.
 
 use crate::kernels::{matmul, picture};
+use lawson_graph::op::UnaryKind;
 use lawson_graph::random::Rng;
-use lawson_graph::{Dim, Symbol};
+use lawson_graph::{DType, Dim, Symbol};
+use lawson_kernel::build::{for_each, store};
 use lawson_kernel::choose::{Freedom, choose, choose_skipping};
 use lawson_kernel::machine::{Chains, Machine};
 use lawson_kernel::plan::Skipping;
@@ -491,4 +493,23 @@ fn only_loops_in_steps_share_what_is_fetched() {
     refused("prefetch B at k ahead 1 of j.0 by i.0", "split it first");
     refused("split k 4\nprefetch B at k.0 ahead 1 of j.0 by k.1", "is not inside one over `k.1`");
     refused("split k 4\nprefetch B at k.0 ahead 1 of j.0 by k.0", "is not inside one over `k.0`");
+}
+
+#[test]
+fn long_bodies_go_through_fewer_vectors_at_once() {
+    let at_once = |times: usize| {
+        let mut k = Kernel::new("long", lawson_graph::Facts::new());
+        let (x, y) = (k.input("x", DType::F32, &[4096.into()]), k.output("y", DType::F32, &[4096.into()]));
+        let i = k.add_axis("i");
+        let mut value = k.load(x, vec![i.into()]);
+        for _ in 0..times {
+            value = k.unary(UnaryKind::Sin, value);
+        }
+        k.body = vec![for_each(i, 4096, vec![store(y, vec![i.into()], value)])];
+        let (kernel, schedule) = chosen(&k, vec![]);
+        let steps = schedule.lines().find_map(|line| line.strip_prefix("split i ")).unwrap();
+        verify(&kernel).unwrap();
+        steps.split(' ').next().unwrap().parse::<i64>().unwrap() / 16
+    };
+    assert_eq!([1, 5, 200].map(at_once), [4, 4, 2]);
 }
