@@ -19,7 +19,7 @@
 //! axes outside.
 //!
 //! Directives check what they themselves need; that a kernel may be executed as its kinds say is checked by
-//! [`crate::verify()`]. The directives on loops are in `split.rs`, `join.rs`, `nest.rs`, `block.rs`, `clip.rs` and `decide.rs`, those on buffers in `pack.rs`;
+//! [`crate::verify()`]. The directives on loops are in `split.rs`, `join.rs`, `nest.rs`, `block.rs`, `clip.rs` and `decide.rs`, those on buffers in `pack.rs` and `prefetch.rs`;
 //! `walk.rs` finds the loops, `text.rs` reads directives.
 
 mod block;
@@ -28,6 +28,7 @@ mod decide;
 mod join;
 mod nest;
 mod pack;
+mod prefetch;
 mod split;
 mod text;
 mod walk;
@@ -249,8 +250,8 @@ impl Directive {
             Directive::Stream { buffer } => pack::stream(kernel, buffer),
             Directive::Prefetch { buffer, at, ahead, of, by, whole, level } => {
                 let (of, shared_by) = (of.as_deref(), by.as_deref());
-                let ahead = pack::Ahead { by: *ahead, of, shared_by, whole: *whole };
-                pack::prefetch(kernel, buffer, at, ahead, *level)
+                let ahead = prefetch::Ahead { by: *ahead, of, shared_by, whole: *whole };
+                prefetch::prefetch(kernel, buffer, at, ahead, *level)
             }
         }
     }
