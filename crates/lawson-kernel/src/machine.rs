@@ -226,6 +226,11 @@ impl Machine {
         }
     }
 
+    /// How many cores may share a kernel; one where that is not known.
+    pub fn cores(&self) -> i64 {
+        self.chains.map_or(1, |c| c.units)
+    }
+
     /// How many lanes a kernel's vectors have: half as many where it computes with 64 bits, so that each fills its lane of one register.
     pub fn lanes_for(&self, kernel: &Kernel) -> i64 {
         let wide = kernel.computes_wide() || !self.pairs && kernel.has_wide();

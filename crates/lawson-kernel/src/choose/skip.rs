@@ -13,7 +13,7 @@
 use super::stride::{Stride, stride};
 use super::{Freedom, Nest, extent, nest, normalise, unique_names};
 use crate::buffer::{BufferId, Layout, Level};
-use crate::expr::{Expr, ExprId};
+use crate::expr::{Expr, ExprId, Load};
 use crate::machine::{Machine, Spread};
 use crate::plan::Skipping;
 use crate::schedule::{Directive, Schedule, Tail};
@@ -211,6 +211,15 @@ fn sum_of<'k>(kernel: &'k Kernel, machine: &Machine, freedom: &Freedom) -> Optio
     let steps = summed.iter().rev().copied().find(|f| stride(&x, f.axis) == Stride::Known(1))?;
     let is_plain = |f: &&For| f.begin.is(0) && f.step == 1 && f.kind == Kind::Serial;
     let plain = rows.iter().chain([&columns]).chain(&summed).all(is_plain);
+    // Something is read in the place of what is beyond a border.
+    let there = |e: ExprId| match kernel.expr(e) {
+        Expr::Load(Load { buffer, guard: Some(_), .. }) => {
+            let least = kernel.facts.bounds(&kernel.buffer(*buffer).layout.size).0;
+            extent(steps).zip(least).is_some_and(|(steps, least)| least >= steps)
+        }
+        _ => true,
+    };
+    let plain = plain && there(zero);
     let [zero, other] = [buffer(zero)?, buffer(other)?];
     (plain && !rows.is_empty()).then_some(Sum { rows, columns, summed, steps, zero, other })
 }
@@ -339,7 +348,9 @@ impl Sum<'_> {
         let joined = match taps.as_slice() {
             [only] => only.clone(),
             _ => {
-                let joined = "taps".to_string();
+                let taken = |name: &String| kernel.axes.iter().any(|a| a.name == *name);
+                let names = std::iter::successors(Some("taps".to_string()), |name| Some(format!("{name}_")));
+                let joined = names.into_iter().find(|name| !taken(name)).unwrap_or_default();
                 out.push(Directive::Join { axes: taps, joined: joined.clone() });
                 joined
             }
@@ -368,7 +379,7 @@ impl Sum<'_> {
                 continue;
             }
             let outside = self.rows[..at].iter().map(|f| extent(f).unwrap_or(1)).fold(1, i64::saturating_mul);
-            let cores = machine.chains.map_or(1, |c| c.units);
+            let cores = machine.cores();
             let takes = |rows: i64, team: i64| {
                 let blocks = outside.saturating_mul((count + rows - 1) / rows);
                 let shares = blocks.saturating_mul(panels);
