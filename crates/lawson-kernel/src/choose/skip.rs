@@ -180,20 +180,7 @@ fn sum_of<'k>(kernel: &'k Kernel, machine: &Machine, freedom: &Freedom) -> Optio
     let [Node::Accumulate { acc, body }, stages @ ..] = body else { return None };
     let [Node::For(outermost)] = body.as_slice() else { return None };
     let Nest { loops: summed, body } = nest(outermost);
-    let factors = product(kernel, *acc, body)?;
-    let buffer = |e: ExprId| match kernel.expr(e) {
-        Expr::Load(l) => Some(l.buffer),
-        _ => None,
-    };
-    let [a, b] = [buffer(factors[0])?, buffer(factors[1])?];
-    let is = |zero: BufferId, other: BufferId| {
-        freedom.often_zero.contains(&zero) && freedom.constants.contains(&other)
-    };
-    let [zero, other] = match (is(a, b), is(b, a)) {
-        (true, _) => [factors[0], factors[1]],
-        (false, true) => [factors[1], factors[0]],
-        (false, false) => return None,
-    };
+    let [zero, other] = factors_of(kernel, freedom, product(kernel, *acc, body)?)?;
     let stored = |f: &For| {
         stages.iter().all(|s| match s {
             Node::Store(s) => {
@@ -211,17 +198,36 @@ fn sum_of<'k>(kernel: &'k Kernel, machine: &Machine, freedom: &Freedom) -> Optio
     let steps = summed.iter().rev().copied().find(|f| stride(&x, f.axis) == Stride::Known(1))?;
     let is_plain = |f: &&For| f.begin.is(0) && f.step == 1 && f.kind == Kind::Serial;
     let plain = rows.iter().chain([&columns]).chain(&summed).all(is_plain);
-    // Something is read in the place of what is beyond a border.
-    let there = |e: ExprId| match kernel.expr(e) {
-        Expr::Load(Load { buffer, guard: Some(_), .. }) => {
-            let least = kernel.facts.bounds(&kernel.buffer(*buffer).layout.size).0;
-            extent(steps).zip(least).is_some_and(|(steps, least)| least >= steps)
-        }
-        _ => true,
-    };
-    let plain = plain && there(zero);
-    let [zero, other] = [buffer(zero)?, buffer(other)?];
+    let plain = plain && reads_beyond(kernel, zero, steps);
+    let [zero, other] = [buffer_of(kernel, zero)?, buffer_of(kernel, other)?];
     (plain && !rows.is_empty()).then_some(Sum { rows, columns, summed, steps, zero, other })
+}
+
+/// Which factor is often 0, and which one is a constant.
+fn factors_of(kernel: &Kernel, freedom: &Freedom, [a, b]: [ExprId; 2]) -> Option<[ExprId; 2]> {
+    let [of_a, of_b] = [buffer_of(kernel, a)?, buffer_of(kernel, b)?];
+    let is = |zero: &BufferId, other: &BufferId| {
+        freedom.often_zero.contains(zero) && freedom.constants.contains(other)
+    };
+    match (is(&of_a, &of_b), is(&of_b, &of_a)) {
+        (true, _) => Some([a, b]),
+        (false, true) => Some([b, a]),
+        (false, false) => None,
+    }
+}
+
+fn buffer_of(kernel: &Kernel, e: ExprId) -> Option<BufferId> {
+    match kernel.expr(e) {
+        Expr::Load(l) => Some(l.buffer),
+        _ => None,
+    }
+}
+
+/// Whether there is something to read in the place of what is beyond a border, if a load has one.
+fn reads_beyond(kernel: &Kernel, e: ExprId, steps: &For) -> bool {
+    let Expr::Load(Load { buffer, guard: Some(_), .. }) = kernel.expr(e) else { return true };
+    let least = kernel.facts.bounds(&kernel.buffer(*buffer).layout.size).0;
+    extent(steps).zip(least).is_some_and(|(steps, least)| least >= steps)
 }
 
 /// The factors of what is added to a sum, if that is all that a step does.
