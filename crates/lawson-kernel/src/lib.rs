@@ -38,6 +38,7 @@ mod skip;
 mod text;
 pub mod tree;
 pub mod verify;
+mod work;
 
 pub use buffer::{Buffer, BufferId, Digit, Layout, Level, Role};
 pub use expr::{Condition, Expr, ExprId, Extremum, Guard, Load, Scalar};

@@ -296,6 +296,13 @@ impl Kernel {
         changed.then_some(kernel)
     }
 
+    /// Whether it is several nests at the root of which a team shares the iterations all at once, one after another in their order: all are loops, and some are
+    /// parallel. Nests that are not count as one iteration.
+    pub fn is_side_by_side(&self) -> bool {
+        let kinds = || self.body.iter().map(|n| if let Node::For(f) = n { Some(f.kind) } else { None });
+        self.body.len() > 1 && kinds().all(|k| k.is_some()) && kinds().any(|k| k == Some(Kind::Parallel))
+    }
+
     /// A recurrence that steps among these nodes and is not begun there: they go in order.
     pub fn recurs_in(&self, nodes: &[Node]) -> Option<AccId> {
         nodes.iter().find_map(|node| match node {

@@ -42,7 +42,7 @@ mod value;
 mod wide;
 
 use crate::asm::{self, Width};
-use crate::code::{Advance, Class, Gen, Item, Loop, Op, Program, V, Word};
+use crate::code::{Advance, Class, Gen, Item, Loop, Op, Program, Two, V, Word};
 use crate::error::{Result, Unsupported};
 use acc::AccState;
 use hash::{IdMap, IdSet, Key, KeyMap};
@@ -257,28 +257,62 @@ impl<'k> Lowering<'k> {
         Ok(())
     }
 
-    /// The parallel loops at the root become one loop over the member's share of their iterations.
+    /// The parallel loops at the root become one loop over the member's share of their iterations; nests side by side become one each, over
+    /// what the share has of theirs.
     fn root(&mut self) -> Result<()> {
-        let mut loops: Vec<&'k For> = Vec::new();
-        let mut body: &'k [Node] = &self.k.body;
+        let [begin, end] = [self.entry[1], self.entry[2]];
+        if !self.k.is_side_by_side() {
+            return self.nest(&self.k.body, begin, Gen::Reg(end));
+        }
+        let mut before = Dim::ZERO;
+        for node in &self.k.body {
+            let (_, trips) = self.shared(std::slice::from_ref(node))?;
+            let total = trips.iter().fold(Dim::ONE, |a, b| a * b.clone());
+            // Iterations of this nest are those from `before` on.
+            let [first, last] = [begin, end].map(|bound| {
+                let own = self.fresh(Class::General);
+                self.emit(0, Op::Mov { dst: own, src: bound });
+                own
+            });
+            let (skipped, none, most) =
+                (self.dimension(&before)?, self.dimension(&Dim::ZERO)?, self.dimension(&total)?);
+            for own in [first, last] {
+                self.emit(0, Op::Two { op: Two::Sub, dst: own, src: skipped });
+                self.emit(0, Op::Two { op: Two::Max, dst: own, src: none });
+                self.emit(0, Op::Two { op: Two::Min, dst: own, src: most });
+            }
+            self.nest(std::slice::from_ref(node), first, Gen::Reg(last))?;
+            before = before + total;
+        }
+        self.parallel = Index::constant(before);
+        Ok(())
+    }
+
+    /// The parallel loops that some nodes begin with, and how many iterations each has.
+    fn shared(&self, mut body: &'k [Node]) -> Result<(Vec<&'k For>, Vec<Dim>)> {
+        let (mut loops, mut trips): (Vec<&'k For>, Vec<Dim>) = (Vec::new(), Vec::new());
         while let [Node::For(f)] = body
             && f.kind == Kind::Parallel
         {
-            loops.push(f);
-            body = &f.body;
-        }
-        let mut trips: Vec<Dim> = Vec::new();
-        for f in &loops {
             let extent = self.k.resolve(&f.end) - self.k.resolve(&f.begin);
             let Some(extent) = extent.as_dim() else {
                 return Err(Unsupported::new("the bounds of a parallel loop depend on another axis"));
             };
             trips.push(extent.ceil_div(&Dim::from(f.step)).max(&Dim::ZERO));
+            loops.push(f);
+            body = &f.body;
         }
+        Ok((loops, trips))
+    }
+
+    /// A nest at the root: its iterations from `first` to below `last`.
+    fn nest(&mut self, nodes: &'k [Node], first: V, last: Gen) -> Result<()> {
+        let (loops, trips) = self.shared(nodes)?;
+        let body = loops.last().map_or(nodes, |f| &f.body);
         let total = trips.iter().fold(Dim::ONE, |a, b| a * b.clone());
         self.parallel = Index::constant(total);
         let counter = self.fresh(Class::General);
-        self.emit(0, Op::Mov { dst: counter, src: self.entry[1] });
+        self.emit(0, Op::Mov { dst: counter, src: first });
         let mut frame = Frame { step: 1, outside: Some(self.outside()), ..Frame::default() };
         stored(body, &mut frame.stores);
         self.frames.push(frame);
@@ -299,7 +333,7 @@ impl<'k> Lowering<'k> {
             let begin = self.scalar(&f.begin)?;
             let axis = self.fresh(Class::General);
             self.emit(1, Op::MulImm { dst: axis, src: value, imm: small(f.step)? });
-            self.emit(1, Op::Two { op: crate::code::Two::Add, dst: axis, src: begin });
+            self.emit(1, Op::Two { op: Two::Add, dst: axis, src: begin });
             self.dynamic[f.axis.0 as usize] = Some((1, axis));
         }
         for f in &loops {
@@ -318,7 +352,7 @@ impl<'k> Lowering<'k> {
         });
         self.frames[0].items.push(Item::Loop(Box::new(Loop {
             counter,
-            advance: Advance::By { step: 1, end: Gen::Reg(self.entry[2]) },
+            advance: Advance::By { step: 1, end: last },
             may_be_empty: true,
             inductions: frame.inductions,
             body: frame.items,

@@ -32,6 +32,7 @@ use crate::range::Scope;
 use crate::schedule::{Directive, Schedule, Tail};
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
 use lawson_graph::{DType, Result};
+use crate::verify::meet_beside;
 use stride::{Stride, loads, stride};
 
 /// What was chosen.
@@ -78,7 +79,7 @@ pub fn choose(kernel: &mut Kernel, machine: &Machine, freedom: &Freedom) -> Resu
     let machine = &machine.for_kernel(kernel);
     let choice = {
         let mut c = Chooser { kernel, machine, freedom, choice: Choice::default() };
-        c.nodes(&kernel.body, Position::Root);
+        c.root(&kernel.body);
         c.choice
     };
     for (buffer, layout) in &choice.layouts {
@@ -211,9 +212,13 @@ impl<'k> Chooser<'k> {
         }
     }
 
+    /// The nests at the root: a team shares the iterations of all of them at once, if they may run in any order.
+    fn root(&mut self, nodes: &'k [Node]) {
+        let apart = nodes.len() == 1 || nodes.iter().all(|n| matches!(n, Node::For(_))) && meet_beside(self.kernel).is_none();
+        self.nodes(nodes, if apart { Position::Root } else { Position::Inside });
+    }
+
     fn nodes(&mut self, nodes: &'k [Node], position: Position) {
-        // Only a single chain of loops can be shared among the team.
-        let position = if nodes.len() == 1 { position } else { Position::Inside };
         for node in nodes {
             match node {
                 Node::For(f) => self.nest(f, position),

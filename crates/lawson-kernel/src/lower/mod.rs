@@ -12,7 +12,7 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
-//! that of indices that are data, `answers.rs` what was proven before, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `flatten.rs` and
+//! that of indices that are data, `answers.rs` what was proven before, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `cut.rs` cuts loops where what they compute changes, `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
@@ -21,6 +21,7 @@ mod accumulate;
 mod answers;
 mod attention;
 mod collapse;
+mod cut;
 mod data;
 mod flatten;
 mod keep;
@@ -68,6 +69,8 @@ pub struct Options<'o> {
     pub rows: Rows,
     /// In which order the dimensions of values lie, if not that of their types.
     pub orders: Option<&'o Orders>,
+    /// For vectors of how many lanes loops are cut where what they compute changes (`cut.rs`); 0 if they stay whole.
+    pub lanes: i64,
 }
 
 /// How the rows of outputs (their axes but the last) are gone through.
@@ -148,6 +151,7 @@ pub(crate) fn lower_asking(
     answers: Rc<Answers>,
 ) -> Result<Lowered, Refused> {
     let mut lowered = nest::lower(graph, group, options, answers)?;
+    cut::cut(&mut lowered.kernel, options.lanes);
     abreast::join_sums(&mut lowered.kernel);
     share::share_scratch(&mut lowered.kernel);
     flatten::flatten(&mut lowered.kernel);

@@ -82,6 +82,25 @@ pub(super) fn tidy(kernel: &mut Kernel) {
     distinguish(kernel.accs.iter_mut().map(|a| &mut a.name));
 }
 
+/// Drops accumulators that stand nowhere in the tree.
+pub(super) fn keep_accumulators(kernel: &mut Kernel) {
+    let mut kept: Vec<AccId> = Vec::new();
+    kernel.visit(&mut |node| {
+        if let Node::Accumulate { acc, .. } = node
+            && !kept.contains(acc)
+        {
+            kept.push(*acc);
+        }
+    });
+    kept.sort_unstable();
+    kernel.accs = kept.iter().map(|a| kernel.accs[a.0 as usize].clone()).collect();
+    let component = |acc: AccId, n: usize| {
+        (kept.binary_search(&acc).map_or(acc, |at| AccId(at as u32)), n)
+    };
+    let access = |buffer: BufferId, index: &[Index]| (buffer, index.to_vec());
+    Remap { access: &access, datum: &access, index: &Index::clone, component: &component }.apply(kernel);
+}
+
 /// Adds a number to every name that stands before.
 fn distinguish<'a>(names: impl Iterator<Item = &'a mut String>) {
     let mut taken: HashSet<String> = HashSet::new();

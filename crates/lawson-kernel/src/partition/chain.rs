@@ -194,7 +194,7 @@ impl Groups<'_> {
         let nodes: Vec<NodeId> = part.iter().flat_map(|l| self.members[l.group].nodes.clone()).collect();
         let nodes = self.flow.with_free(self.graph, &nodes);
         let group = Group { nodes, outputs: vec![last.output] };
-        let lowered = self.lowered_of(&group, Rows::Blocks(block))?;
+        let lowered = self.lowered_of(&group, Rows::Blocks(block), self.costs.machine)?;
         let found = links(&lowered.kernel).map_or(0, |(_, found)| found.len());
         if found != part.len() {
             let (expected, found) = ("a chain of all its products", format!("one of {found}"));

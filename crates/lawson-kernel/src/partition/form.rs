@@ -8,6 +8,7 @@ use crate::group::{Group, Refused};
 use crate::hash::{IdHasher, IdMap};
 use crate::layout::Orders;
 use crate::lower::{Answers, Lowered, Options, Rows, lower_asking};
+use crate::machine::{Machine, Spread};
 use crate::tree::Kernel;
 use lawson_graph::{Graph, HostTensor, Op, Type, ValueId};
 use std::hash::{Hash, Hasher};
@@ -102,7 +103,7 @@ impl Shared {
 /// The kernels of groups that were lowered, by their forms: layers of a network repeat.
 #[derive(Default)]
 pub(super) struct Forms<'g> {
-    known: IdMap<u64, Vec<(Form<'g>, Rows, Shared)>>,
+    known: IdMap<u64, Vec<(Form<'g>, Rows, i64, Shared)>>,
     answers: Rc<Answers>,
 }
 
@@ -114,25 +115,33 @@ impl<'g> Forms<'g> {
         group: &Group,
         orders: &'g Orders,
         rows: Rows,
+        lanes: i64,
     ) -> Result<Shared, Refused> {
         let form = Form::of(graph, group, orders);
         let alike = self.known.entry(form.digest()).or_default();
-        let known = alike.iter().find(|(f, r, _)| *r == rows && *f == form);
-        if let Some(lowered) = known.and_then(|(f, _, l)| f.transfer(l, &form)) {
+        let known = alike.iter().find(|(f, r, l, _)| *r == rows && *l == lanes && *f == form);
+        if let Some(lowered) = known.and_then(|(f, _, _, l)| f.transfer(l, &form)) {
             return Ok(lowered);
         }
-        let Lowered { kernel, inputs, outputs } =
-            lower_asking(graph, group, &Options { rows, orders: Some(orders) }, self.answers.clone())?;
+        let options = Options { rows, orders: Some(orders), lanes };
+        let Lowered { kernel, inputs, outputs } = lower_asking(graph, group, &options, self.answers.clone())?;
         let lowered = Shared { kernel: Arc::new(kernel), inputs, outputs };
-        alike.push((form, rows, lowered.clone()));
+        alike.push((form, rows, lanes, lowered.clone()));
         Ok(lowered)
     }
 }
 
 impl Groups<'_> {
-    /// What lowering makes of a group, gone through so.
-    pub(super) fn lowered_of(&self, group: &Group, rows: Rows) -> Result<Shared, Refused> {
-        self.forms.borrow_mut().lowered(self.graph, group, self.orders, rows)
+    /// What lowering makes of a group, gone through so, for a machine.
+    pub(super) fn lowered_of(
+        &self,
+        group: &Group,
+        rows: Rows,
+        machine: &Machine,
+    ) -> Result<Shared, Refused> {
+        // How members of a device share loops is nobody's nest but one's.
+        let lanes = if machine.spread == Spread::Team { machine.lanes } else { 0 };
+        self.forms.borrow_mut().lowered(self.graph, group, self.orders, rows, lanes)
     }
 }
 

@@ -410,7 +410,8 @@ impl<'g> Groups<'g> {
 
     fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Shared, Refused> {
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs: outputs.to_vec() };
-        self.lowered_of(&group, Rows::Each)
+        let is_beside = nodes.first().is_some_and(|n| self.is_beside(*n));
+        self.lowered_of(&group, Rows::Each, self.costs(is_beside).machine)
     }
 
     /// The groups that a group must follow.

@@ -129,7 +129,9 @@ pub(super) struct Worker<'k> {
     /// By accumulator: the loops around it.
     around: Vec<Option<u128>>,
     flops: f64,
+    /// Shares of the nest that is entered, and of all nests at the root.
     shares: f64,
+    all_shares: f64,
     /// Slots of the longest recurrence, of one lane.
     alone: f64,
 }
@@ -162,6 +164,7 @@ impl<'k> Worker<'k> {
             around: vec![None; kernel.accs.len()],
             flops: 0.0,
             shares: 1.0,
+            all_shares: 0.0,
             alone: 0.0,
         }
     }
@@ -188,7 +191,7 @@ impl<'k> Worker<'k> {
         if self.machine.spread == Spread::Grid && alone > slots {
             (slots, unit) = (alone, Unit::Chain);
         }
-        Total { slots, flops: self.flops, unit, shares: self.shares }
+        Total { slots, flops: self.flops, unit, shares: self.all_shares.max(1.0) }
     }
 
     fn open(&mut self, bit: u128, trips: f64) {
@@ -253,12 +256,18 @@ impl<'k> Worker<'k> {
                 self.vector = before;
             }
             Kind::Serial | Kind::Unroll | Kind::Dot | Kind::Skip | Kind::Parallel => {
+                let before = self.shares;
                 if l.kind == Kind::Parallel {
                     self.shares *= l.mean;
                 }
                 self.open(bit(l.axis), l.mean);
                 self.items(&l.items);
                 self.close(l);
+                // Nests at the root are shared side by side.
+                if self.frames.len() == 1 {
+                    self.all_shares += self.shares;
+                    self.shares = before;
+                }
             }
         }
         self.entered = outside;

@@ -80,6 +80,41 @@ pub(crate) fn conflict(
     })
 }
 
+/// The buffer in which nests at the root may meet, if their iterations run at once. Every member has scratch of its own, in which one nest
+/// finds nothing of another.
+pub(crate) fn meet_beside(kernel: &Kernel) -> Option<BufferId> {
+    let mut scope = Scope::new(kernel);
+    let mut before: Vec<Access> = Vec::new();
+    for node in &kernel.body {
+        let mut gather = Gather::new(AxisId(u32::MAX), 0, Seek::Ends);
+        gather.nodes(&mut scope, std::slice::from_ref(node));
+        let mut mine = gather.accesses;
+        let is_scratch = |a: &&Access| matches!(kernel.buffer(a.buffer).role, Role::Scratch(_));
+        let mut filled: Vec<BufferId> = Vec::new();
+        for a in mine.iter().filter(is_scratch) {
+            if a.writes {
+                filled.push(a.buffer);
+            } else if !filled.contains(&a.buffer) {
+                return Some(a.buffer);
+            }
+        }
+        mine.retain(|a| kernel.buffer(a.buffer).role == Role::Output);
+        for a in &before {
+            let meets = |b: &&Access| {
+                b.buffer == a.buffer
+                    && (a.writes || b.writes)
+                    && !below(&scope, a, b)
+                    && !below(&scope, b, a)
+            };
+            if let Some(b) = mine.iter().find(meets) {
+                return Some(b.buffer);
+            }
+        }
+        before.extend(mine);
+    }
+    None
+}
+
 /// The accesses inside a loop that may come into conflict.
 fn accesses(scope: &mut Scope<'_>, f: &For, private: &dyn Fn(BufferId) -> bool, seek: Seek) -> Vec<Access> {
     let kernel = scope.kernel();

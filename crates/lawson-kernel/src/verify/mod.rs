@@ -16,12 +16,12 @@
 //!    the same iteration of the parallel loops. (Whether that store wrote the very element is not decided here.)
 //! 7. Bounds (`tree.rs`). Every load reads and every store writes inside its buffer, provably, given the guard's conditions. An
 //!    element that an index mentions lies inside its buffer without them; what it is clamped below is at least 1.
-//! 8. Kinds (`tree.rs`). Parallel loops are a chain at the root, each the only thing in the one around it; at most one vector loop
+//! 8. Kinds (`tree.rs`). Parallel loops are chains at the root, each the only thing in the one around it; at most one vector loop
 //!    stands around any place; jam, unroll and vector loops have the extents that they need; the bounds of loops inside jam
 //!    and vector loops do not depend on them (those of a vector loop may depend on jam: its mask does). A skip loop steps a sum of products of
 //!    which one factor is read side by side, the same in all iterations of jam and vector loops around it, and the other is finite.
 //! 9. Conflicts (`conflict.rs`). Iterations that are executed together write different elements, and none reads what another
-//!    one writes.
+//!    one writes; so do nests that a team shares side by side ([`Kernel::is_side_by_side`]).
 //!
 //! Each has a code of its own; `tests/verify/` breaks each alone.
 
@@ -30,7 +30,7 @@ mod conflict;
 mod layout;
 mod tree;
 
-pub(crate) use conflict::{conflict, stores_once};
+pub(crate) use conflict::{conflict, meet_beside, stores_once};
 
 use crate::range::Scope;
 use crate::tree::{For, Kernel};

@@ -3,7 +3,7 @@
 //! One walk from the root, with the loops entered ([`Scope`]), the accumulators that are open or have results, and the
 //! scratch that has been written. The path to the place is kept for messages.
 
-use super::conflict::conflict;
+use super::conflict::{conflict, meet_beside};
 use super::error;
 use crate::BufferId;
 use crate::buffer::Role;
@@ -32,7 +32,8 @@ pub(super) fn check(kernel: &Kernel) -> Result<()> {
         place.values(acc.merged(), Position::Merge(AccId(i as u32)))?;
         place.path.pop();
     }
-    place.nodes(&kernel.body)
+    place.nodes(&kernel.body)?;
+    place.beside()
 }
 
 /// What an expression is for, which says what it may mention.
@@ -128,6 +129,23 @@ impl<'k> Place<'k> {
         }
         self.finished.truncate(finished);
         Ok(())
+    }
+
+    /// Checks that nests at the root do not get in each other's way where members of a team share all of them at once.
+    fn beside(&self) -> Result<()> {
+        if !self.kernel.is_side_by_side() {
+            return Ok(());
+        }
+        match meet_beside(self.kernel) {
+            None => Ok(()),
+            Some(buffer) => {
+                let buffer = &self.kernel.buffer(buffer).name;
+                let message = format!("nests at the root, which a team shares at once, may meet in `{buffer}`");
+                Err(self.error(Code::KernelConflict, message).help(format!(
+                    "store to parts of `{buffer}` that are apart in some dimension, or make the loops serial"
+                )))
+            }
+        }
     }
 
     fn describe(&self, stop: Stop<'_>) -> String {
