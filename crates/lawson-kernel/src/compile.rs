@@ -6,6 +6,7 @@
 
 mod control;
 mod scheduled;
+mod settle;
 mod stage;
 
 use crate::buffer::Layout;
@@ -15,7 +16,7 @@ use crate::host::{defined, extract, is_of_host};
 use crate::layout::{Orders, orders};
 use crate::lower::Lowered;
 use crate::machine::{Machine, Machines};
-use crate::partition::{Fusion, Part, Partition, Refusal, partition_within};
+use crate::partition::{Fusion, Part, Partition, Refusal, Splitter, partition_splitting};
 use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Scheduled, Slot, Step, Unjoined, ValuePort};
 use crate::tree::Kernel;
 use lawson_graph::{
@@ -89,10 +90,10 @@ fn compile_within(
         reads_ordered: false,
     };
     let targets = (0..graph.outputs().len()).map(Target::Output).collect();
-    let Partition { parts, refused } = partition_within(graph, orders, machines, part_of);
+    let (Partition { parts, refused }, splitter) = partition_splitting(graph, orders, machines, part_of);
     common.note_refused(graph, refused);
     watch(Stage::Partition);
-    let steps = match block(graph, &mut common, Vec::new(), targets, parts, orders) {
+    let steps = match block(graph, &mut common, Vec::new(), targets, (parts, &splitter), orders) {
         Ok((steps, _)) => steps,
         Err(_) if common.reads_ordered && common.ordered => {
             return compile_within(graph, &Orders::default(), machines, part_of, watch);
@@ -170,7 +171,7 @@ fn block(
     common: &mut Common<'_>,
     inputs: Vec<Slot>,
     targets: Vec<Target>,
-    parts: Vec<Part>,
+    (parts, splitter): (Vec<Part>, &Splitter<'_>),
     orders: &Orders,
 ) -> Result<(Vec<Step>, Vec<Slot>)> {
     let mut p = Planner {
@@ -187,7 +188,7 @@ fn block(
         targets,
     };
     p.schedule_all(&parts);
-    for part in parts {
+    for part in parts.into_iter().flat_map(|part| p.settled(part, splitter)).collect::<Vec<_>>() {
         p.part(part)?;
     }
     let outputs = p.outputs()?;
@@ -205,10 +206,11 @@ fn body(
     let orders = if common.ordered { orders(graph, common.machines.target) } else { Orders::default() };
     let alone: Vec<NodeId> = graph.node_ids().collect();
     let part_of = (common.fusion == Fusion::Separate).then_some(alone.as_slice());
-    let Partition { parts, refused } = partition_within(graph, &orders, common.machines, part_of);
+    let (Partition { parts, refused }, splitter) =
+        partition_splitting(graph, &orders, common.machines, part_of);
     common.within.push(what);
     common.note_refused(graph, refused);
-    let steps = block(graph, common, inputs, targets, parts, &orders);
+    let steps = block(graph, common, inputs, targets, (parts, &splitter), &orders);
     common.within.pop();
     steps
 }
@@ -244,7 +246,7 @@ impl Planner<'_, '_, '_> {
     }
 
     fn part(&mut self, part: Part) -> Result<()> {
-        let Part { group, operators, lowered, is_stage } = part;
+        let Part { group, operators, lowered, is_stage, .. } = part;
         if is_stage {
             return self.stage(&group);
         }

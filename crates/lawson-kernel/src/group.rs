@@ -79,8 +79,13 @@ pub enum Refused {
     View,
     /// Together they are not predicted to take less time than apart.
     NoGain,
-    /// Together, sums would be computed again and again in loops that they do not depend on.
+    /// Together, values would be computed again and again: in loops that they do not depend on, or at every place that they are read at.
     Again,
+    /// Values are read at so many places that computing them at each takes more expressions than a kernel has.
+    Work {
+        /// How many expressions a kernel of so many nodes has at most.
+        most: usize,
+    },
     /// As products of one chain they would have more of something than a chain may.
     Chain {
         /// Of what.
@@ -204,7 +209,11 @@ impl fmt::Display for Refused {
                     "the product leaves out what is multiplied with 0, as many elements of its rows probably are, and in a chain it could not"
                 )
             }
-            Refused::Again => write!(f, "sums would be computed again in loops that they do not depend on"),
+            Refused::Again => write!(f, "values would be computed again at every place that they are read at"),
+            Refused::Work { most } => write!(
+                f,
+                "values are read at so many places that computing each there takes more than {most} expressions"
+            ),
             Refused::Chain { of, found, most } => {
                 write!(f, "a chain of both would have {found} {of}, and may have {most}")
             }

@@ -181,9 +181,12 @@ fn along(node: &Node) -> Along<'_> {
 /// What a dimension that is not known is taken for where it is decided what is computed together.
 pub const UNKNOWN_SIZE: i64 = 64;
 
-/// A size for predictions: that of a dimension, or some size where it is not known.
+/// A size for predictions: that of a dimension, or what it is where all symbols have some size.
 pub(crate) fn about(dim: &Dim) -> f64 {
-    dim.as_const().unwrap_or(UNKNOWN_SIZE).max(0) as f64
+    if let Some(size) = dim.as_const() {
+        return size.max(0) as f64;
+    }
+    dim.eval(&|_| Some(UNKNOWN_SIZE)).filter(|size| *size > 0).unwrap_or(UNKNOWN_SIZE) as f64
 }
 
 fn tensor(graph: &Graph, v: ValueId) -> Option<&TensorType> {

@@ -13,7 +13,7 @@ use crate::expr::{Expr, ExprId};
 use crate::hash::{IdMap, IdSet};
 use crate::index::Index;
 use crate::layout::about;
-use crate::predict::Operation;
+use crate::predict::{Operation, of_index};
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
 
 /// What a kernel computes.
@@ -140,8 +140,10 @@ impl Counter<'_> {
             let own = Operation::of(self.kernel, expr).slots;
             if let Expr::Load(load) = expr {
                 *self.work.loads.entry(load.buffer).or_default() += runs;
-                let conditions = load.guard.as_ref().map_or(0, |g| g.conditions.len());
-                self.work.slots += runs * CONDITION * conditions as f64;
+                let conditions = load.guard.iter().flat_map(|g| &g.conditions);
+                let asked: f64 = conditions.map(|c| CONDITION + of_index(&c.index)).sum();
+                let found: f64 = load.index.iter().map(of_index).sum();
+                self.work.slots += runs * (asked + found);
             }
             self.work.slots += runs * own;
             expr.visit_operands(&mut |o| open.push(o));

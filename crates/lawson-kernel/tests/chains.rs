@@ -318,7 +318,7 @@ fn chains_of_one_form_have_one_kernel_and_values_of_their_own() {
         assert!(l.inputs.iter().all(|v| read.insert(*v)), "{:?}", l.inputs);
         assert!(n == 0 || l.inputs.contains(&lowered[n - 1].outputs[0]));
         // As if it were lowered for itself, but for names.
-        let options = Options { rows: Rows::Blocks(4), orders: None };
+        let options = Options { rows: Rows::Blocks(4), ..Options::default() };
         let alone = lower_with(&graph, group, &options).unwrap();
         assert_eq!(alone.inputs, l.inputs);
         assert_eq!((&alone.kernel.body, &alone.kernel.exprs), (&l.kernel.body, &l.kernel.exprs));

@@ -73,6 +73,11 @@ impl Pipeline {
     /// [`Pipeline::standard`] for a target that computes some composites as they are, given by their names: these are not
     /// decomposed.
     pub fn keeping(composites: &'static [&'static str]) -> Pipeline {
+        Pipeline::folding(composites, passes::FoldWeights::default())
+    }
+
+    /// [`Pipeline::keeping`], with weights computed by somebody fast.
+    pub fn folding(composites: &'static [&'static str], weights: passes::FoldWeights) -> Pipeline {
         use passes::{
             CommonSubexpressions, DeadCode, Decompose, FoldBatchNorm, FoldConstants, OrderOperands, Simplify,
         };
@@ -80,12 +85,14 @@ impl Pipeline {
             Arc::new(DeadCode),
             Arc::new(Simplify),
             Arc::new(FoldConstants::default()),
+            Arc::new(weights.clone()),
             Arc::new(FoldBatchNorm),
             Arc::new(Decompose { keep: composites }),
             Arc::new(CommonSubexpressions),
             Arc::new(Simplify),
             Arc::new(DeadCode),
             Arc::new(FoldConstants::default()),
+            Arc::new(weights),
             Arc::new(CommonSubexpressions),
             Arc::new(OrderOperands),
             Arc::new(Simplify),

@@ -12,7 +12,7 @@ use lawson_kernel::Plan;
 use lawson_kernel::compile::compile_watched;
 use lawson_kernel::machine::Machines;
 use lawson_kernel::partition::Fusion;
-use lawson_opt::Pipeline;
+use crate::weights::pipeline;
 use lawson_wgpu::Capabilities;
 
 /// The graph after the standard passes of this target, and its plan for a device that can do this, beside a processor that runs kernels
@@ -34,7 +34,7 @@ pub fn plan_with(graph: &Graph, capabilities: &Capabilities, options: &PlanOptio
     let PlanOptions { isa, ref passes, fusion, .. } = *options;
     let graph = sited(graph.clone())?;
     let graph = match (passes, fusion) {
-        (Passes::Standard, Fusion::Predicted) => Pipeline::standard().run(&graph)?,
+        (Passes::Standard, Fusion::Predicted) => pipeline(&[]).run(&graph)?,
         (Passes::None | Passes::Standard, _) => graph,
         (Passes::Custom(pipeline), _) => pipeline.run(&graph)?,
     };

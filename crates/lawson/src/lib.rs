@@ -47,6 +47,7 @@ mod repeated;
 mod session;
 mod tensor;
 mod view;
+mod weights;
 
 pub use lawson_cpu::team::Team;
 pub use lawson_graph as graph;

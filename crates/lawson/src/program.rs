@@ -194,7 +194,7 @@ impl Program {
                 let graph = crate::gpu::sited(graph)?;
                 let graph = match (&options.passes, fusion) {
                     (Passes::Standard, Fusion::Predicted) => {
-                        times.passes(|| Pipeline::standard().run(&graph))?
+                        times.passes(|| crate::weights::pipeline(&[]).run(&graph))?
                     }
                     (Passes::None | Passes::Standard, _) => graph,
                     (Passes::Custom(pipeline), _) => times.passes(|| pipeline.run(&graph))?,

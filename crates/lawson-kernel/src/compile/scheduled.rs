@@ -29,7 +29,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Whether it is the same but for names.
-    fn is_like(&self, other: &Wanted) -> bool {
+    pub(super) fn is_like(&self, other: &Wanted) -> bool {
         self.constants == other.constants
             && self.often_zero == other.often_zero
             && self.runner == other.runner
@@ -112,12 +112,17 @@ impl Planner<'_, '_, '_> {
         Ok(number)
     }
 
-    fn scheduled(&self, wanted: &Wanted) -> Result<Scheduled> {
-        let machines = self.common.machines;
-        let machine = match wanted.runner {
+    /// The machine that runs kernels.
+    pub(super) fn machine(&self, runner: Runner) -> &Machine {
+        let machines = &self.common.machines;
+        match runner {
             Runner::Target => machines.target,
             Runner::Cpu => machines.cpu.unwrap_or(machines.target),
-        };
+        }
+    }
+
+    pub(super) fn scheduled(&self, wanted: &Wanted) -> Result<Scheduled> {
+        let machine = self.machine(wanted.runner);
         let Wanted { constants, often_zero, .. } = wanted;
         let freedom = Freedom { constants: constants.clone(), often_zero: often_zero.clone() };
         schedule(&wanted.kernel, machine, &freedom)

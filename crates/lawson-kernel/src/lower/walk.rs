@@ -101,7 +101,19 @@ pub(super) struct Walk<'g> {
     pub(super) results: IdMap<(ValueId, Vec<Index>, Vec<Condition>), AccId>,
     pub(super) patterns: Patterns,
     known: IdMap<(ValueId, Vec<Index>, Vec<Condition>), ExprId>,
+    /// The most expressions that the kernel may have.
+    most: usize,
     answers: Rc<Answers>,
+}
+
+/// Expressions of a kernel at most: for each node, for each operand, and besides. A value that is read at several places is computed at each, and what is
+/// read at several places by that, too: without a limit, a chain of such values would have no end.
+const MOST_EXPRS: [usize; 3] = [6, 12, 200];
+
+fn most_exprs(graph: &Graph, nodes: &[NodeId]) -> usize {
+    let [node, operand, besides] = MOST_EXPRS;
+    let operands: usize = nodes.iter().map(|n| graph.node(*n).inputs.len()).sum();
+    node * nodes.len() + operand * operands + besides
 }
 
 /// An index a dimension.
@@ -129,6 +141,7 @@ impl<'g> Walk<'g> {
             results: IdMap::default(),
             patterns,
             known: IdMap::default(),
+            most: most_exprs(graph, nodes),
             answers,
         }
     }
@@ -325,6 +338,9 @@ impl<'g> Walk<'g> {
         let key = (v, index, given.to_vec());
         if let Some(id) = self.known.get(&key) {
             return Ok(*id);
+        }
+        if self.kernel.exprs.len() > self.most {
+            return Err(Refused::Work { most: self.most });
         }
         let (_, index, _) = key.clone();
         let id = self.find(v, index, given)?;

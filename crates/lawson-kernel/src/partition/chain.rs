@@ -5,7 +5,7 @@
 //! a core, and nothing but the second factors comes from memory: what is saved are launches, what is paid is that every block brings all factors for
 //! itself and that there are only so many blocks. [`Chains`] has the numbers.
 
-use super::join::Groups;
+use super::join::{Groups, Made};
 use crate::buffer::Role;
 use crate::chain::links;
 use crate::choose::gains_by_zeros;
@@ -206,7 +206,11 @@ impl Groups<'_> {
             let [a, b] = [pair[0].group, pair[1].group];
             let between = self.between(a, b).ok_or(Refused::Waits)?;
             let whole = if n + 2 == part.len() { lowered.take() } else { None };
-            self.join(a, b, &between, whole);
+            let made = whole.map(|lowered| {
+                let computing = [a, b].map(|g| self.members[g].computing).iter().sum();
+                Made { lowered, computing, times: Vec::new() }
+            });
+            self.join(a, b, &between, made);
         }
         Ok(())
     }

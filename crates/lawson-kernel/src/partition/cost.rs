@@ -5,12 +5,15 @@
 //! comes from a cache, and not writing it saves little. Costs are in *slots*, the time in which a core does one vector
 //! multiply-add, so that no decision depends on how fast the machine was when it was measured.
 
-use crate::layout::about;
+use super::order::Flow;
+use crate::buffer::BufferId;
+use crate::layout::{Orders, about};
 use crate::lower::is_product;
 use crate::machine::Machine;
 use crate::predict::Operation;
 use crate::tree::{Kernel, Node as Tree};
-use lawson_graph::{Graph, Node, Op, TensorType, ValueId};
+use crate::work::work;
+use lawson_graph::{Def, Graph, Node, Op, TensorType, ValueId};
 
 /// Costs of a graph's values and nodes.
 pub(super) struct Costs<'g> {
@@ -79,6 +82,69 @@ impl<'g> Costs<'g> {
         };
         let asked = self.products(node) / self.elements(operand).max(1.0) / shared.clamp(1.0, TILE);
         asked * self.machine.lanes as f64
+    }
+
+    /// How often a node computes each element of what it reads from memory, for each value: more often than once where several operands are views of
+    /// one value, where places are data, or where what is small is repeated in a loop around another one.
+    pub(super) fn readings(&self, node: &Node, flow: &Flow, orders: &Orders) -> Vec<(ValueId, f64)> {
+        let mut found: Vec<(ValueId, f64)> = Vec::new();
+        let mut seen: Vec<ValueId> = Vec::new();
+        for (n, operand) in node.inputs.iter().enumerate() {
+            if seen.contains(operand) {
+                continue;
+            }
+            seen.push(*operand);
+            let result = node.outputs.first().map_or(0.0, |v| self.elements(*v));
+            let mut times = match &node.op {
+                Op::Gather(_) | Op::DynamicSlice(_) if n == 0 => result,
+                Op::UpdateSlice if n < 2 => result,
+                _ => self.elements(*operand),
+            };
+            // What is free is looked through.
+            let mut v = *operand;
+            while let Def::Node(m, _) = self.graph.value(v).def
+                && flow.free[m.index()]
+            {
+                let view = self.graph.node(m);
+                let Some(before) = view.inputs.first() else { break };
+                if let Op::Broadcast(_) = &view.op {
+                    times /= self.hoisted(view, orders);
+                }
+                v = *before;
+            }
+            if is_product(&node.op) {
+                times = self.times(node, v) * self.elements(v);
+            }
+            let times = times / self.elements(v).max(1.0);
+            match found.iter_mut().find(|(w, _)| *w == v) {
+                Some((_, all)) => *all += times,
+                None => found.push((v, times)),
+            }
+        }
+        found.retain(|(_, times)| *times > 1.0);
+        found
+    }
+
+    /// How many of the repetitions of a broadcast are along loops inside all others: what is repeated there is computed once.
+    fn hoisted(&self, node: &Node, orders: &Orders) -> f64 {
+        let (Op::Broadcast(b), Some(from)) = (&node.op, self.tensor(node.inputs[0])) else { return 1.0 };
+        let natural: Vec<usize> = (0..b.shape.rank()).collect();
+        let order = orders.order(node.outputs[0]).unwrap_or(&natural);
+        let moves = |d: &usize| b.axes.iter().zip(from.shape.iter()).any(|(a, size)| a == d && !size.is(1));
+        let inner = order.iter().rev().take_while(|d| !moves(d));
+        inner.map(|d| about(&b.shape[*d])).product::<f64>().max(1.0)
+    }
+
+    /// Slots of a kernel that has no schedule yet, all that it computes again counted; and how often it computes each element of what it reads,
+    /// where that is more than once.
+    pub(super) fn work(&self, kernel: &Kernel, inputs: &[ValueId]) -> (f64, Vec<(ValueId, f64)>) {
+        let work = work(kernel);
+        let times = |(n, v): (usize, &ValueId)| {
+            let loads = work.loads.get(&BufferId(n as u32)).copied().unwrap_or(0.0);
+            (*v, loads / self.elements(*v).max(1.0))
+        };
+        let times = inputs.iter().enumerate().map(times).filter(|(_, times)| *times > 1.0).collect();
+        (self.stepping(work.slots), times)
     }
 
     /// Slots that steps of accumulators take.

@@ -89,7 +89,7 @@ impl PartialEq for Form<'_> {
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) kernel: Arc<Kernel>,
-    inputs: Vec<ValueId>,
+    pub(super) inputs: Vec<ValueId>,
     outputs: Vec<ValueId>,
 }
 

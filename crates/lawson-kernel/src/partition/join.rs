@@ -6,6 +6,7 @@
 
 use super::cost::Costs;
 use super::form::{Forms, Shared};
+use super::halves::{Half, Halves};
 use super::order::{Between, Flow};
 use super::stage::Unit;
 use super::{Part, Partition, Refusal};
@@ -18,6 +19,7 @@ use lawson_graph::{Def, Graph, NodeId, Op, Site, ValueId};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 /// Queries and keys that attention treats together: scores, queries and sums of a block stay in the second-level cache, and the
 /// sums are rescaled seldom.
@@ -34,7 +36,7 @@ pub(super) struct Members {
     pub(super) inputs: Vec<ValueId>,
     pub(super) outputs: Vec<ValueId>,
     /// Slots of arithmetic.
-    computing: f64,
+    pub(super) computing: f64,
     /// Contractions, convolutions and windows; reductions.
     pub(super) products: usize,
     pub(super) reductions: usize,
@@ -42,6 +44,8 @@ pub(super) struct Members {
     pub(super) picking: usize,
     /// Nodes that put values together.
     pub(super) joining: usize,
+    /// How often it computes elements of what it reads, for values of which that is more than once each.
+    times: Vec<(ValueId, f64)>,
     /// How often its accumulators step.
     steps: f64,
     /// Composites and what loops do not compute: never joined.
@@ -58,6 +62,8 @@ pub(super) struct Members {
     rank: usize,
     /// How often it was joined; candidates of an earlier state are void.
     version: u32,
+    /// What it was joined from last.
+    pub(super) halves: Option<Halves>,
 }
 
 /// Two groups that may be joined, by numbers.
@@ -170,13 +176,14 @@ impl<'g> Groups<'g> {
         match &node.op {
             op if is_product(op) => members.products = 1,
             Op::Reduce(_) => members.reductions = 1,
-            Op::Gather(_) | Op::DynamicSlice(_) | Op::UpdateSlice => members.picking = 1,
-            Op::Concat(_) => members.joining = 1,
+            Op::Gather(_) | Op::DynamicSlice(_) => members.picking = 1,
+            Op::Concat(_) | Op::Pad(_) | Op::UpdateSlice => members.joining = 1,
             _ => {}
         }
         if members.products + members.reductions > 0 {
             members.steps = self.costs.products(node);
         }
+        members.times = self.costs(is_beside).readings(node, &self.flow, self.orders);
         members
     }
 
@@ -207,11 +214,13 @@ impl<'g> Groups<'g> {
         inputs.retain(|v| !inside(v));
         let mut outputs = merged(&x.outputs, &y.outputs);
         outputs.retain(|v| self.is_needed(*v, &[a, b]));
+        let again = [self.again(x, y), self.again(y, x)];
         Members {
             nodes: Vec::new(),
+            times: self.times([(x, again[0]), (y, again[1])], &inputs),
             inputs,
             outputs,
-            computing: x.computing + y.computing + self.again(x, y),
+            computing: x.computing * again[0] + y.computing * again[1],
             products: x.products + y.products,
             reductions: x.reductions + y.reductions,
             picking: x.picking + y.picking,
@@ -224,31 +233,30 @@ impl<'g> Groups<'g> {
             first: x.first.min(y.first),
             rank: y.rank,
             version: x.version.max(y.version) + 1,
+            halves: None,
         }
     }
 
-    /// Slots that a group takes more when another one computes it where it is read: a product asks for every element many
-    /// times, and places that are data may be the same ones again.
-    fn again(&self, a: &Members, b: &Members) -> f64 {
-        if b.products + b.picking + b.joining == 0 || a.computing == 0.0 {
-            return 0.0;
-        }
-        let mut times: f64 = 1.0;
-        for n in &b.nodes {
-            let node = self.graph.node(*n);
-            for v in a.outputs.iter().filter(|v| self.flow.sources[n.index()].contains(v)) {
-                times = times.max(match &node.op {
-                    op if is_product(op) => self.costs(b.is_beside).times(node, *v),
-                    Op::Concat(_) if self.stores_pieces(*n, b) => 1.0,
-                    // Of a concatenation elements of all parts are computed, and one of them is taken.
-                    Op::Gather(_) | Op::DynamicSlice(_) | Op::Concat(_) => {
-                        self.costs.elements(node.outputs[0]) / self.costs.elements(*v).max(1.0)
-                    }
-                    _ => 1.0,
-                });
-            }
-        }
-        a.computing * (times - 1.0)
+    /// How often a group computes each element of what another one makes, if it computes that where it reads it: a product asks for every element many
+    /// times, several views of one value may have the same element, and places that are data may be the same ones again.
+    fn again(&self, made: &Members, by: &Members) -> f64 {
+        let of = by.times.iter().filter(|(v, _)| made.outputs.binary_search(v).is_ok());
+        of.map(|(_, times)| *times).fold(1.0, f64::max)
+    }
+
+    /// How often two groups that are one compute elements of what they read, if each computes what the other makes so many times.
+    fn times(&self, [x, y]: [(&Members, f64); 2], inputs: &[ValueId]) -> Vec<(ValueId, f64)> {
+        let reads = |m: &Members, v: &ValueId| m.inputs.binary_search(v).is_ok();
+        let own = |(m, again): (&Members, f64), v: &ValueId| match reads(m, v) {
+            true => again * m.times.iter().find(|(w, _)| w == v).map_or(1.0, |(_, times)| *times),
+            false => 0.0,
+        };
+        let both = |v: &ValueId| {
+            let (a, b) = (own(x, v), own(y, v));
+            // What both read at the same places is read once.
+            if a <= 1.0 && b <= 1.0 { 1.0 } else { a + b }
+        };
+        inputs.iter().map(|v| (*v, both(v))).filter(|(_, times)| *times > 1.0).collect()
     }
 
     /// The operator that a group is part of, if only nodes of the same one are joined: all its nodes are.
@@ -368,7 +376,8 @@ impl<'g> Groups<'g> {
         self.one_space(&joined.outputs, &[a, b])?;
         let (apart, together) = (self.predicted(x) + self.predicted(y), self.predicted(&joined));
         if together >= apart {
-            return Err(Refused::NoGain);
+            let repeats = self.again(x, y) > 1.0 || self.again(y, x) > 1.0;
+            return Err(if repeats { Refused::Again } else { Refused::NoGain });
         }
         Ok((apart, together))
     }
@@ -380,11 +389,13 @@ impl<'g> Groups<'g> {
         readers.peek().is_some() && readers.all(|n| is_product(&self.graph.node(*n).op))
     }
 
-    /// Asks lowering where indices are data, which must lie in a buffer, and where there are accumulators: they may need scratch that
-    /// cannot be, or would be computed again and again in loops that they do not depend on.
-    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Shared>, (Refused, f64)> {
+    /// Asks lowering where indices are data, which must lie in a buffer, where there are accumulators, which may need scratch that
+    /// cannot be, or would be computed again and again in loops that they do not depend on, and where values are computed at several places: how often,
+    /// is known of the kernel alone.
+    fn may_lower(&mut self, a: usize, b: usize) -> Result<Option<Made>, (Refused, f64)> {
         let (x, y) = (&self.members[a], &self.members[b]);
-        if [x, y].iter().all(|m| m.products + m.reductions + m.picking == 0) {
+        let repeats = self.again(x, y) > 1.0 || self.again(y, x) > 1.0;
+        if !repeats && [x, y].iter().all(|m| m.products + m.reductions + m.picking + m.joining == 0) {
             return Ok(None);
         }
         let mut nodes = x.nodes.clone();
@@ -392,7 +403,13 @@ impl<'g> Groups<'g> {
         let mut joined = self.joined(a, b);
         let lowered = self.lower(&nodes, &joined.outputs).map_err(|why| (why, self.predicted(&joined)))?;
         let costs = self.costs(joined.is_beside);
-        joined.computing += costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
+        if joined.products == 0 {
+            let (computing, times) = costs.work(&lowered.kernel, &lowered.inputs);
+            joined.computing = computing.max(x.computing + y.computing);
+            joined.times = times;
+        } else {
+            joined.computing += costs.stepping((Costs::steps(&lowered.kernel) - joined.steps).max(0.0));
+        }
         let together = self.predicted(&joined);
         // Each slice of a product would be a product of its own, and none of them a tile.
         let sums: usize = lowered.kernel.accs.iter().map(|a| a.state.len()).sum();
@@ -405,7 +422,8 @@ impl<'g> Groups<'g> {
         if together >= self.predicted(x) + self.predicted(y) {
             return Err((Refused::Again, together));
         }
-        Ok(Some(lowered))
+        let Members { computing, times, .. } = joined;
+        Ok(Some(Made { lowered, computing, times }))
     }
 
     fn lower(&self, nodes: &[NodeId], outputs: &[ValueId]) -> Result<Shared, Refused> {
@@ -464,8 +482,13 @@ impl<'g> Groups<'g> {
     }
 
     /// The second group takes the first in.
-    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, lowered: Option<Shared>) {
+    pub(super) fn join(&mut self, a: usize, b: usize, between: &Between, made: Option<Made>) {
         let mut joined = self.joined(a, b);
+        let lowered = made.map(|made| {
+            joined.computing = made.computing;
+            joined.times = made.times;
+            made.lowered
+        });
         // What the two need comes before them, what needs them after; all others keep their ranks.
         let Between { needed, needing } = between;
         let mut ranks: Vec<usize> =
@@ -474,6 +497,11 @@ impl<'g> Groups<'g> {
         joined.rank = ranks[needed.len()];
         needed.iter().zip(&ranks).for_each(|(g, r)| self.members[*g].rank = *r);
         needing.iter().rev().zip(ranks.iter().rev()).for_each(|(g, r)| self.members[*g].rank = *r);
+        let half = |g: usize| {
+            let m = &self.members[g];
+            Half::new(m.nodes.clone(), self.predicted(m), m.halves.clone())
+        };
+        joined.halves = Some(Rc::new([half(a), half(b)]));
         let gone = std::mem::take(&mut self.members[a]);
         gone.nodes.iter().for_each(|n| self.of[n.index()] = Some(b));
         joined.nodes = std::mem::take(&mut self.members[b].nodes);
@@ -502,7 +530,7 @@ impl<'g> Groups<'g> {
     }
 
     /// The groups with their kernels, each after those that it needs.
-    pub(super) fn finish(mut self) -> Partition {
+    pub(super) fn finish(&mut self) -> Partition {
         let groups = self.by_rank();
         let units = self.with_stages(groups.clone());
         for (n, unit) in units.iter().enumerate() {
@@ -518,21 +546,23 @@ impl<'g> Groups<'g> {
         Partition { parts: parts.collect(), refused }
     }
 
-    /// The kernel of a group; if lowering refuses it after all, those of its nodes.
+    /// The kernel of a group; if lowering refuses it after all, those of what it was joined from.
     fn parts_of(&mut self, g: usize) -> Vec<Part> {
-        let Members { nodes, outputs, .. } = self.members[g].clone();
+        let Members { nodes, outputs, halves, .. } = self.members[g].clone();
         let known = self.lowered.remove(&g);
-        let whole = self.part(&nodes, outputs, known);
-        if whole.lowered.is_ok() || nodes.len() == 1 {
-            return vec![whole];
+        let whole = Part { halves, ..self.part(&nodes, outputs, known) };
+        let mut open = vec![whole];
+        let mut parts = Vec::new();
+        while let Some(part) = open.pop() {
+            match part.halves.as_ref().filter(|_| part.lowered.is_err()).and_then(|h| self.split(h)) {
+                Some(halves) => open.extend(halves.into_iter().rev()),
+                None => parts.push(part),
+            }
         }
-        let mut nodes = nodes;
-        nodes.sort();
-        let alone = |n: &NodeId| self.part(&[*n], self.graph.node(*n).outputs.clone(), None);
-        nodes.iter().map(alone).collect()
+        parts
     }
 
-    fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Shared>) -> Part {
+    pub(super) fn part(&self, nodes: &[NodeId], outputs: Vec<ValueId>, known: Option<Shared>) -> Part {
         let refused = nodes.iter().find_map(|n| self.flow.host[n.index()].clone());
         let lowered = match (known, refused, nodes) {
             (Some(lowered), ..) => Ok(lowered.own()),
@@ -547,7 +577,7 @@ impl<'g> Groups<'g> {
             _ => self.lower(nodes, &outputs).map(Shared::own),
         };
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
-        Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into), is_stage: false }
+        Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into), is_stage: false, halves: None }
     }
 
     /// Whether a body of a node has nodes in another place than the node.
@@ -610,6 +640,15 @@ impl<'g> Groups<'g> {
             together: self.costs.seconds(together),
         }
     }
+}
+
+/// Two groups as one kernel, and what that computes.
+pub(super) struct Made {
+    pub(super) lowered: Shared,
+    /// Slots of arithmetic.
+    pub(super) computing: f64,
+    /// How often it computes elements of what it reads, where that is more than once.
+    pub(super) times: Vec<(ValueId, f64)>,
 }
 
 /// Which candidates of a group are looked for.

@@ -9,16 +9,21 @@
 //! Then products that follow one another over the same rows are joined where launches cost more than that (`chain.rs`). Last, what has sizes
 //! that are found in a run is put together into stages (`stage.rs`).
 //!
-//! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition, `space.rs` which outputs share loops.
+//! `cost.rs` predicts, `join.rs` decides, `order.rs` has what the graph asks of any partition, `space.rs` which outputs share loops, `halves.rs` takes
+//! groups apart again whose schedules do not keep what was predicted.
 
 mod chain;
 mod cost;
 mod form;
+mod halves;
 mod join;
 mod order;
 mod space;
 mod stage;
 
+pub(crate) use halves::Splitter;
+
+use halves::Halves;
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
 use crate::lower::Lowered;
@@ -47,6 +52,8 @@ pub struct Part {
     pub lowered: lawson_graph::Result<Lowered>,
     /// Whether the group is a stage: planned as a graph of its own, whose sizes are known when it starts.
     pub is_stage: bool,
+    /// What it was joined from.
+    pub(crate) halves: Option<Halves>,
 }
 
 /// The groups of a graph.
@@ -98,8 +105,19 @@ pub fn partition_within(
     machines: Machines<'_>,
     part_of: Option<&[NodeId]>,
 ) -> Partition {
+    partition_splitting(graph, orders, machines, part_of).0
+}
+
+/// As [`partition_within`], with who takes parts apart again.
+pub(crate) fn partition_splitting<'g>(
+    graph: &'g Graph,
+    orders: &'g Orders,
+    machines: Machines<'g>,
+    part_of: Option<&'g [NodeId]>,
+) -> (Partition, Splitter<'g>) {
     let mut groups = join::Groups::new(graph, orders, machines, part_of);
     groups.join_all();
     groups.chain_all();
-    groups.finish()
+    let partition = groups.finish();
+    (partition, Splitter(groups))
 }

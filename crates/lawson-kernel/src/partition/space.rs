@@ -31,13 +31,6 @@ impl Groups<'_> {
         if found > most { Err(Refused::Registers { sums, found, most }) } else { Ok(()) }
     }
 
-    /// Whether what a node of a group puts together is an output that is stored part by part.
-    pub(super) fn stores_pieces(&self, n: NodeId, group: &Members) -> bool {
-        let v = self.graph.node(n).outputs[0];
-        let own = self.of[n.index()];
-        group.outputs.binary_search(&v).is_ok() && own.is_some_and(|g| self.piece(v, &[g]) != v)
-    }
-
     /// The first part of an output of groups, or itself if it has none.
     fn piece(&self, v: ValueId, groups: &[usize]) -> ValueId {
         let is_inside = |n: NodeId| self.of[n.index()].is_some_and(|g| groups.contains(&g));

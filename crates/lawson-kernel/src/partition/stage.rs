@@ -60,6 +60,6 @@ impl Groups<'_> {
         let nodes = self.flow.with_copied(self.graph, &nodes);
         let why = nodes.iter().find_map(|n| self.flow.host[n.index()].clone());
         let why = why.map_or_else(|| Error::internal("a stage without a reason"), Into::into);
-        Part { group: Group { nodes, outputs }, operators, lowered: Err(why), is_stage: true }
+        Part { group: Group { nodes, outputs }, operators, lowered: Err(why), is_stage: true, halves: None }
     }
 }

@@ -15,6 +15,7 @@ mod traffic;
 mod work;
 
 pub use operation::Operation;
+pub(crate) use operation::of_index;
 pub use plan::predict_plan;
 
 use crate::buffer::{BufferId, Role};

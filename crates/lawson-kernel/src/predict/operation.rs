@@ -4,10 +4,11 @@
 //! their expansions consist of, which is found by instantiating them with an [`Arithmetic`] that counts.
 
 use crate::expr::Expr;
+use crate::index::{Atom, Index};
 use crate::math::{self, Arithmetic, Function, Lanes, TABLE};
 use crate::tree::Kernel;
 use lawson_graph::op::{BinaryKind, UnaryKind};
-use lawson_graph::{DType, Op, op::CompareKind};
+use lawson_graph::{DType, Dim, Op, op::CompareKind};
 
 /// The cost of one operation on one vector or one scalar.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -104,7 +105,11 @@ impl Operation {
                 let two = matches!(kind, CompareKind::Ne);
                 Operation::simple(1.0).times(wide(kernel.dtype(*a)) * if two { 1.2 } else { 1.0 })
             }
-            Expr::Select(..) | Expr::Index(..) => Operation::simple(0.0),
+            Expr::Select(..) => Operation::simple(0.0),
+            Expr::Index(index, _) => {
+                let simple = Operation::simple(0.0);
+                Operation { slots: simple.slots + of_index(index), ..simple }
+            }
             Expr::Cast(a, to) => {
                 let same = kernel.dtype(*a) == *to;
                 if same { Operation::NOTHING } else { Operation::simple(0.0).times(2.0) }
@@ -112,6 +117,22 @@ impl Operation {
             _ => Operation::NOTHING,
         }
     }
+}
+
+/// The slots that it takes to find what is no sum in an index: quotients, remainders, extrema.
+pub(crate) fn of_index(index: &Index) -> f64 {
+    let by = |d: &Dim| match d.as_const() {
+        Some(d) if d > 0 && d.count_ones() == 1 => SIMPLE,
+        Some(_) => 3.0 * MULTIPLY,
+        None => INTEGER_DIVIDE / 3.0,
+    };
+    let of = |(atom, _): &(Atom, Dim)| match atom {
+        Atom::Axis(_) => 0.0,
+        Atom::Div(i, d) | Atom::Mod(i, d) => by(d) + of_index(i),
+        Atom::Min(m) | Atom::Max(m) => m.iter().map(|i| SIMPLE + of_index(i)).sum(),
+        Atom::At(datum) => MULTIPLY + datum.index.iter().map(of_index).sum::<f64>(),
+    };
+    index.terms().iter().map(of).sum()
 }
 
 /// Vectors that as many elements as there are lanes take.

@@ -6,7 +6,7 @@
 //! work but for recurrences, whose steps one lane does alone, each after the one before.
 
 use super::Form;
-use super::operation::Operation;
+use super::operation::{Operation, of_index};
 use super::outline::{Item, Loop, interval, size};
 use crate::buffer::BufferId;
 use crate::expr::{Condition, Expr, ExprId, Load};
@@ -65,6 +65,8 @@ const STORE: f64 = 1.4;
 const SCALAR: f64 = 0.5;
 /// A condition of a guard that must be evaluated where it stands.
 const CONDITION: f64 = 2.4;
+/// What a load takes more for each condition of its guard, if it must ask.
+const GUARDED: f64 = 0.5;
 /// The counter, the comparison and the jump of a loop; and its least iteration.
 const LOOP: f64 = 0.7;
 const LEAST_ITERATION: f64 = 1.5;
@@ -360,6 +362,8 @@ impl<'k> Worker<'k> {
         let points = self.points(mask);
         if let Expr::Load(load) = expr {
             self.frames[place].work.loads += self.load(load) * points;
+            let found: f64 = load.index.iter().map(of_index).sum();
+            self.frames[place].work.arithmetic += found * points;
             self.conditions(load);
             return wait + 5.0;
         }
@@ -380,17 +384,24 @@ impl<'k> Worker<'k> {
     /// Counts the conditions that guard a load, each once, where they are decided. Those that always hold are not.
     fn conditions(&mut self, load: &Load) {
         let Some(guard) = load.guard.as_ref().filter(|_| self.form == Form::Scheduled) else { return };
+        let mut asks = false;
         for c in &guard.conditions {
             let (lo, hi) = interval(self.kernel, self.bindings, &self.values, &c.index);
             if lo >= 0 && size(&c.end, self.bindings).is_ok_and(|end| hi < end) {
                 continue;
             }
+            asks = true;
             let mask = self.index_mask(&c.index);
             let place = self.place(mask);
             if !self.frames[place].conditions.contains(c) {
                 self.frames[place].conditions.push(c.clone());
-                self.frames[place].work.arithmetic += CONDITION * self.points(mask);
+                let slots = CONDITION + of_index(&c.index);
+                self.frames[place].work.arithmetic += slots * self.points(mask);
             }
+        }
+        // What several conditions say together is put together for each load.
+        if asks && let Some(frame) = self.frames.last_mut() {
+            frame.work.arithmetic += GUARDED * guard.conditions.len() as f64;
         }
     }
 

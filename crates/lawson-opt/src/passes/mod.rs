@@ -7,6 +7,7 @@ mod decompose;
 mod fold;
 mod order;
 mod simplify;
+mod weights;
 
 pub use batch_norm::FoldBatchNorm;
 pub use common::CommonSubexpressions;
@@ -16,6 +17,7 @@ pub use decompose::Decompose;
 pub use fold::FoldConstants;
 pub use order::OrderOperands;
 pub use simplify::Simplify;
+pub use weights::{Evaluate, FoldWeights};
 
 use crate::pass::Pass;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub fn all() -> Vec<Arc<dyn Pass>> {
         Arc::new(DeadCode),
         Arc::new(Simplify),
         Arc::new(FoldConstants::default()),
+        Arc::new(FoldWeights::default()),
         Arc::new(FoldBatchNorm),
         Arc::new(Decompose::ALL),
         Arc::new(OrderOperands),

@@ -8,13 +8,13 @@ pub use lawson_cpu::memory::{Memory, available as available_memory};
 pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 
 use crate::program::{CompileTimes, Passes};
+use crate::weights::pipeline;
 use lawson_cpu::executable::leave_to_evaluator;
 use lawson_graph::{Graph, Result, Site};
 use lawson_kernel::compile::compile_watched;
 use lawson_kernel::machine::Machines;
 use lawson_kernel::partition::Fusion;
 use lawson_kernel::{Operators, Plan};
-use lawson_opt::Pipeline;
 
 /// Composites that the kernel level lowers as they are, where it can.
 const KEPT: &[&str] = &["attention"];
@@ -93,7 +93,7 @@ pub(crate) fn standard<T>(
     make: impl Fn(&Graph, &mut CompileTimes) -> Result<T>,
     operators: impl Fn(&T) -> Operators,
 ) -> Result<(Graph, T)> {
-    let kept = times.passes(|| Pipeline::keeping(KEPT).run(graph))?;
+    let kept = times.passes(|| pipeline(KEPT).run(graph))?;
     let made = make(&kept, times)?;
     let left = match isa {
         Isa::Portable => operators(&made).interpreter,
@@ -103,7 +103,7 @@ pub(crate) fn standard<T>(
         return Ok((kept, made));
     }
     drop(made);
-    let graph = times.passes(|| Pipeline::standard().run(&kept))?;
+    let graph = times.passes(|| pipeline(&[]).run(&kept))?;
     let made = make(&graph, times)?;
     Ok((graph, made))
 }
