@@ -10,6 +10,7 @@ use crate::isa::Isa;
 use crate::lower::{Limit, lower};
 use lawson_graph::Dim;
 use lawson_kernel::Kernel;
+use lawson_kernel::opaque::opaque;
 
 /// What to keep of the way to machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,6 +44,23 @@ pub fn emit(kernel: &Kernel, isa: Isa, listing: Listing) -> Result<Emitted> {
     let Some(level) = isa.level() else {
         return Err(Unsupported::new("no code is made for the portable target"));
     };
+    // What follows of sizes when code is made follows of them as symbols, too; only words of the table are asked for what they stand for.
+    if let Some((plain, sizes)) = opaque(kernel).filter(|_| listing == Listing::Off)
+        && let Ok(mut made) = emit_as_written(&plain, level, listing)
+    {
+        for word in &mut made.words {
+            if let Word::Parameter(dim) = word {
+                *dim = sizes.restored(dim);
+            }
+        }
+        made.parallel = sizes.restored(&made.parallel);
+        made.limits.iter_mut().for_each(|l| l.value = sizes.restored(&l.value));
+        return Ok(made);
+    }
+    emit_as_written(kernel, level, listing)
+}
+
+fn emit_as_written(kernel: &Kernel, level: Level, listing: Listing) -> Result<Emitted> {
     let mut program = lower(kernel, level, listing == Listing::On)?;
     if level == Level::Avx2 {
         program = avx2::rewrite(program)?;

@@ -294,6 +294,46 @@ impl Index {
         out
     }
 
+    /// The same with every dimension that it mentions, at all depths, written another way.
+    pub(crate) fn map_dims(&self, map: &impl Fn(&Dim) -> Dim) -> Index {
+        let mut out = Index::constant(map(&self.constant));
+        let inside = |i: &Index| i.map_dims(map);
+        for (atom, c) in &self.terms {
+            let value = match atom {
+                Atom::Axis(_) => Index::atom(atom.clone()),
+                Atom::Div(i, d) => inside(i).floor_div(map(d)),
+                Atom::Mod(i, d) => inside(i).modulo(map(d)),
+                Atom::Min(m) => m.iter().map(inside).reduce(Index::min).unwrap_or_else(|| Index::constant(0)),
+                Atom::Max(m) => m.iter().map(inside).reduce(Index::max).unwrap_or_else(|| Index::constant(0)),
+                Atom::At(datum) => {
+                    Index::data(datum.buffer, datum.index.iter().map(inside).collect(), map(&datum.end))
+                }
+            };
+            out.add_scaled(&value, &map(c));
+        }
+        out
+    }
+
+    /// Calls `visit` with every dimension that it mentions, at all depths.
+    pub(crate) fn visit_dims(&self, visit: &mut impl FnMut(&Dim)) {
+        visit(&self.constant);
+        for (atom, c) in &self.terms {
+            visit(c);
+            match atom {
+                Atom::Axis(_) => {}
+                Atom::Div(i, d) | Atom::Mod(i, d) => {
+                    i.visit_dims(visit);
+                    visit(d);
+                }
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|i| i.visit_dims(visit)),
+                Atom::At(datum) => {
+                    datum.index.iter().for_each(|i| i.visit_dims(visit));
+                    visit(&datum.end);
+                }
+            }
+        }
+    }
+
     /// Calls `visit` with every axis, at all depths.
     pub fn visit_axes(&self, visit: &mut impl FnMut(AxisId)) {
         self.terms.iter().for_each(|(atom, _)| atom.visit_axes(visit));

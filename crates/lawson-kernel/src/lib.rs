@@ -26,6 +26,7 @@ pub mod layout;
 pub mod lower;
 pub mod machine;
 pub mod math;
+pub mod opaque;
 pub mod pack;
 pub mod parallel;
 pub mod partition;

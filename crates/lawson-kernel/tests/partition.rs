@@ -56,7 +56,7 @@ fn what_a_product_reads_is_not_computed_again_and_again() {
     );
     assert_eq!(results(&g), [["e"], ["y"]]);
     let r = refusal(&g);
-    assert_eq!(r.why, Refused::NoGain);
+    assert_eq!(r.why, Refused::Again);
     assert!(r.together > r.apart, "{r:?}");
 }
 

@@ -1,13 +1,13 @@
 //! Schedules of nests that only store, or go through recurrences and store: vectors along the densest axis, a few of them at
 //! once, rows shared among the team.
 
-use super::stride::{Stride, loads, stride};
+use super::stride::{Access, Stride, loads, stride};
 use super::{Chooser, Nest, Position, extent};
 use crate::expr::ExprId;
 use crate::predict::Operation;
 use crate::range::Scope;
 use crate::schedule::{Directive, Tail};
-use crate::tree::{AxisId, Kind, Node, Store};
+use crate::tree::{AxisId, For, Kind, Node, Store};
 use crate::verify::conflict;
 
 /// Vectors that are computed at once, so that loads and long operations overlap.
@@ -65,12 +65,20 @@ impl<'k> Chooser<'k> {
             }
             score
         };
+        // Where an axis is shorter than a vector, others may take less time although their lanes lie apart.
+        let is_short = |f: &&For| extent(f).is_some_and(|e| e < self.machine.lanes);
+        let some_short = n.loops.iter().any(is_short);
+        let rank = |f: &&'k For| match score(f.axis) {
+            i64::MIN => i64::MIN,
+            _ if some_short => -self.time(f, &stores, &reads, &values),
+            score => score,
+        };
         let best = n
             .loops
             .iter()
             .enumerate()
             .filter(|(_, f)| f.begin.is(0) && f.step == 1 && !in_order.contains(&f.axis))
-            .map(|(i, f)| (score(f.axis), i))
+            .map(|(i, f)| (rank(f), i))
             .filter(|(s, _)| *s > i64::MIN)
             .max();
         let Some((_, at)) = best else {
@@ -116,6 +124,32 @@ impl<'k> Chooser<'k> {
         };
         let at_once = (STATES / states).min(self.supplied(&values)).clamp(1, AT_ONCE);
         self.vectorise(&axis, known, at_once);
+    }
+
+    /// What an element takes if this loop's iterations are lanes, in hundredths of a vector's multiply-add.
+    fn time(&self, f: &For, stores: &[&Store], reads: &[Access], values: &[ExprId]) -> i64 {
+        /// A lane of a load or store that does not lie beside its neighbour, a vector of those that do, and one element for all lanes.
+        const LANE: f64 = 2.5;
+        const STORE: f64 = 1.4;
+        const LOAD: f64 = 1.0;
+        const NUMBER: f64 = 0.5;
+        /// Beginning a vector: its mask, and the loop around it.
+        const VECTOR: f64 = 1.5;
+        let lanes = extent(f).unwrap_or(self.machine.lanes).clamp(1, self.machine.lanes) as f64;
+        let mut slots = VECTOR;
+        for s in stores {
+            let offset = self.kernel.resolve(&self.kernel.buffer(s.buffer).layout.offset(&s.index));
+            slots += if stride(&offset, f.axis) == Stride::Known(1) { STORE } else { LANE * lanes };
+        }
+        for r in reads {
+            slots += match stride(&r.offset, f.axis) {
+                Stride::Known(1) => LOAD,
+                Stride::None => NUMBER,
+                _ => LANE * lanes,
+            };
+        }
+        self.kernel.visit_below(values, &mut |_, expr| slots += Operation::of(self.kernel, expr).slots);
+        (slots / lanes * 100.0) as i64
     }
 
     /// Of how many vectors at once a core gets the instructions that compute these values as fast as it does them: at least two, whose

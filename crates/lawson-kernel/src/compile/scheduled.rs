@@ -8,9 +8,10 @@ use crate::borrow::all_in_place;
 use crate::buffer::BufferId;
 use crate::choose::{Freedom, choose, choose_skipping};
 use crate::machine::Machine;
+use crate::opaque::opaque;
 use crate::parallel::for_all;
 use crate::partition::Part;
-use crate::plan::Scheduled;
+use crate::plan::{Scheduled, Skipping};
 use crate::schedule::Schedule;
 use crate::skip::is_often_zero;
 use crate::tree::Kernel;
@@ -53,9 +54,22 @@ fn same(a: &Kernel, b: &Kernel) -> bool {
         && a.accs.iter().zip(&b.accs).all(|(a, b)| a.state == b.state && a.merge == b.merge)
 }
 
+/// A kernel with the schedule that is chosen for it, proven with its sizes as symbols where that is enough.
+fn schedule(kernel: &Kernel, machine: &Machine, freedom: &Freedom) -> Result<Scheduled> {
+    if let Some((plain, sizes)) = opaque(kernel)
+        && let Ok(made) = schedule_as_written(&plain, machine, freedom)
+        && made.unscheduled.is_none()
+    {
+        let restored = |of: &Kernel| sizes.restore(of, &kernel.facts);
+        let skipping = made.skipping.map(|s| Box::new(Skipping { kernel: restored(&s.kernel), ..*s }));
+        return Ok(Scheduled { kernel: restored(&made.kernel), skipping, ..made });
+    }
+    schedule_as_written(kernel, machine, freedom)
+}
+
 /// A kernel with the schedule that is chosen for it. Machine code checks nothing when it runs, so that only what is
 /// proven is planned: a schedule that is beyond the proofs gives way to the plain loops, and the plan says so.
-fn schedule(kernel: &Kernel, machine: &Machine, freedom: &Freedom) -> Result<Scheduled> {
+fn schedule_as_written(kernel: &Kernel, machine: &Machine, freedom: &Freedom) -> Result<Scheduled> {
     let mut scheduled = kernel.clone();
     let chosen = choose(&mut scheduled, machine, freedom);
     let made = |kernel: Kernel, schedule, unscheduled| {
@@ -71,7 +85,7 @@ fn schedule(kernel: &Kernel, machine: &Machine, freedom: &Freedom) -> Result<Sch
             Ok(()) => Ok(made(kernel.clone(), Schedule::default(), Some(why))),
             // Beyond the proofs even as plain loops: what was meant is then checked where it is read.
             Err(unproven) => match kernel.with_checked_loads() {
-                Some(checked) => schedule(&checked, machine, freedom),
+                Some(checked) => schedule_as_written(&checked, machine, freedom),
                 None => Err(unproven),
             },
         },

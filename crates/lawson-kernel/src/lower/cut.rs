@@ -22,16 +22,17 @@
 //!
 //! In: a kernel as lowering wrote it, with nests of loops at its root. Out: the same, in more nests.
 
+use super::clone::{Change, Cloner, number};
 use super::remap::keep_accumulators;
-use crate::expr::{Condition, Expr, ExprId, Guard, Load, Scalar};
-use crate::hash::{IdMap, IdSet};
+use crate::expr::{Expr, ExprId};
+use crate::hash::IdSet;
 use crate::index::{Atom, Index};
-use crate::range::{Scope, Truth};
-use crate::tree::{AccId, Accumulator, AxisId, For, Kernel, Merge, Node, State, Store};
+use crate::opaque::opaque;
+use crate::tree::{AccId, AxisId, For, Kernel, Node};
 use crate::work::of_nodes;
 use crate::{BufferId, Role};
-use lawson_graph::op::{BinaryKind, CompareKind};
-use lawson_graph::{DType, Dim};
+use lawson_graph::Dim;
+use lawson_graph::op::CompareKind;
 
 /// The most nests of a kernel.
 const MOST_NESTS: usize = 24;
@@ -44,12 +45,22 @@ const NEST: f64 = 40.0;
 const LOOP: f64 = 6.0;
 
 /// Cuts the loops of a kernel for vectors of so many lanes.
-pub(super) fn cut(kernel: &mut Kernel, lanes: i64) {
+pub(super) fn cut_loops(kernel: &mut Kernel, lanes: i64) {
     let nests = |body: &[Node]| body.iter().all(|n| matches!(n, Node::For(_)));
     let recurs = kernel.accs.iter().any(|a| a.merge.is_none());
     if lanes < 1 || recurs || !nests(&kernel.body) || !changes(kernel) {
         return;
     }
+    match opaque(kernel) {
+        Some((mut plain, sizes)) => {
+            cut(&mut plain, lanes);
+            *kernel = sizes.restore(&plain, &kernel.facts);
+        }
+        None => cut(kernel, lanes),
+    }
+}
+
+fn cut(kernel: &mut Kernel, lanes: i64) {
     let mut open = std::mem::take(&mut kernel.body);
     open.reverse();
     let mut done: Vec<Node> = Vec::new();
@@ -141,7 +152,7 @@ fn cut_off(kernel: &mut Kernel, nest: &Node) -> Option<Vec<Node>> {
     };
     let (beside, products) = (with(beside), with(products));
     // Each has axes of its own.
-    let beside = Cloner::new(kernel).nest(&beside)?;
+    let beside = Cloner::new(kernel, Change::None).nest(&beside)?;
     Some(vec![products, beside])
 }
 
@@ -205,9 +216,8 @@ fn pieces(kernel: &mut Kernel, nest: &Node, axis: AxisId, points: &[Dim]) -> Opt
     let mut from = Dim::ZERO;
     let mut pieces = Vec::new();
     for to in points.iter().chain([&end]) {
-        let mut cloner = Cloner::new(kernel);
-        cloner.piece = Some((axis, from.clone(), to.clone()));
-        if let Some(piece) = cloner.nest(nest) {
+        let piece = Change::Piece { axis, from: from.clone(), to: to.clone() };
+        if let Some(piece) = Cloner::new(kernel, piece).nest(nest) {
             let piece = pruned(kernel, piece);
             pieces.extend(piece);
         }
@@ -250,15 +260,6 @@ fn roots_of(kernel: &Kernel, nodes: &[Node], roots: &mut Vec<ExprId>) {
             Node::Store(s) => roots.push(s.value),
             Node::Prefetch { .. } => {}
         }
-    }
-}
-
-/// An integer that is an index, or known.
-fn number(kernel: &Kernel, e: ExprId) -> Option<Index> {
-    match kernel.expr(e) {
-        Expr::Index(i, _) => Some(kernel.resolve(i)),
-        Expr::Const(s) => s.as_i64().map(Index::from),
-        _ => None,
     }
 }
 
@@ -334,286 +335,6 @@ fn points(kernel: &Kernel, f: &For, conditions: &[Bound]) -> Option<Vec<Dim>> {
         points.insert(at, point);
     }
     Some(points)
-}
-
-/// Writes nests again, with axes and accumulators of their own and what holds in them left out.
-struct Cloner<'k> {
-    kernel: &'k mut Kernel,
-    /// A kernel of axes alone, to reason about while the other one grows.
-    space: Kernel,
-    /// The axis that is cut, and the stretch of it.
-    piece: Option<(AxisId, Dim, Dim)>,
-    /// What is written for each axis.
-    axes: IdMap<AxisId, Index>,
-    accs: IdMap<AccId, AccId>,
-    /// The loops that are open.
-    loops: Vec<For>,
-    /// By loop, and outside of all: what was written for expressions.
-    known: Vec<IdMap<ExprId, ExprId>>,
-}
-
-impl<'k> Cloner<'k> {
-    fn new(kernel: &'k mut Kernel) -> Cloner<'k> {
-        let mut space = Kernel::new("", kernel.facts.clone());
-        space.axes = kernel.axes.clone();
-        Cloner {
-            kernel,
-            space,
-            piece: None,
-            axes: IdMap::default(),
-            accs: IdMap::default(),
-            loops: Vec::new(),
-            known: vec![IdMap::default()],
-        }
-    }
-
-    /// The nest written again; `None` if it has no iteration.
-    fn nest(&mut self, nest: &Node) -> Option<Node> {
-        self.node(nest)
-    }
-
-    fn index(&self, index: &Index) -> Index {
-        index.substitute(&|a| self.axes.get(&a).cloned())
-    }
-
-    fn scoped<T>(&self, ask: impl FnOnce(&Scope<'_>) -> T) -> T {
-        let mut scope = Scope::new(&self.space);
-        for f in &self.loops {
-            scope.enter(f);
-        }
-        ask(&scope)
-    }
-
-    fn node(&mut self, node: &Node) -> Option<Node> {
-        Some(match node {
-            Node::For(f) => Node::For(self.for_loop(f)?),
-            Node::Accumulate { acc, body } => {
-                let old = self.kernel.acc(*acc).clone();
-                let state: Vec<State> = old
-                    .state
-                    .iter()
-                    .map(|s| State { dtype: s.dtype, init: self.expr(s.init) })
-                    .collect();
-                let id = AccId(self.kernel.accs.len() as u32);
-                self.kernel.accs.push(Accumulator { name: old.name.clone(), state, merge: None });
-                self.accs.insert(*acc, id);
-                let merge = old.merge.map(|m| Merge {
-                    identity: m.identity,
-                    values: m.values.iter().map(|v| self.expr(*v)).collect(),
-                });
-                self.kernel.accs[id.0 as usize].merge = merge;
-                Node::Accumulate { acc: id, body: self.nodes(body) }
-            }
-            Node::Step { acc, values } => {
-                let values = values.iter().map(|v| self.expr(*v)).collect();
-                Node::Step { acc: self.acc(*acc), values }
-            }
-            Node::Store(s) => {
-                let index = s.index.iter().map(|i| self.index(i)).collect();
-                Node::Store(Store { index, value: self.expr(s.value), ..s.clone() })
-            }
-            Node::Prefetch { buffer, index, level } => {
-                let index = index.iter().map(|i| self.index(i)).collect();
-                Node::Prefetch { buffer: *buffer, index, level: *level }
-            }
-        })
-    }
-
-    fn nodes(&mut self, nodes: &[Node]) -> Vec<Node> {
-        nodes.iter().filter_map(|n| self.node(n)).collect()
-    }
-
-    fn acc(&self, acc: AccId) -> AccId {
-        self.accs.get(&acc).copied().unwrap_or(acc)
-    }
-
-    fn for_loop(&mut self, f: &For) -> Option<For> {
-        let name = self.kernel.axis(f.axis).name.clone();
-        let axis = self.kernel.add_axis(name.clone());
-        self.space.add_axis(name);
-        let (mut begin, mut end) = (self.index(&f.begin), self.index(&f.end));
-        let mut value = Index::axis(axis);
-        if let Some((_, from, to)) = self.piece.as_ref().filter(|(a, ..)| *a == f.axis) {
-            value = value + Index::constant(from.clone());
-            (begin, end) = (Index::from(0), Index::constant(to.clone() - from.clone()));
-        }
-        if begin.as_const().zip(end.as_const()).is_some_and(|(b, e)| e <= b) {
-            return None;
-        }
-        self.axes.insert(f.axis, value);
-        let mut out = For { axis, begin, end, step: f.step, kind: f.kind, body: Vec::new() };
-        self.loops.push(out.clone());
-        self.known.push(IdMap::default());
-        let body = self.nodes(&f.body);
-        self.known.pop();
-        self.loops.pop();
-        if body.is_empty() {
-            return None;
-        }
-        out.body = body;
-        Some(out)
-    }
-
-    /// Whether `0 <= index < end` in all iterations, or in none.
-    fn holds(&self, index: &Index, end: &Dim) -> Truth {
-        self.scoped(|s| match s.holds_of(index, end) {
-            // Intervals of numbers are what they are.
-            Truth::Sometimes if !self.is_open(s, index, end) => Truth::Sometimes,
-            Truth::Sometimes => {
-                let above = index.clone() - Index::constant(end.clone());
-                if s.proves_within(index, end, &[]) {
-                    Truth::Always
-                } else if s.never_positive(&s.simplify(&(index.clone() + 1)))
-                    || s.never_positive(&s.simplify(&(above.scaled(&Dim::from(-1)))))
-                {
-                    Truth::Never
-                } else {
-                    Truth::Sometimes
-                }
-            }
-            known => known,
-        })
-    }
-
-    /// Whether the prover may know more than intervals do: the axis that is cut decides, and sizes are no numbers.
-    fn is_open(&self, scope: &Scope<'_>, index: &Index, end: &Dim) -> bool {
-        let cut = self.piece.as_ref().and_then(|(a, ..)| self.axes.get(a));
-        let mut decides = false;
-        cut.into_iter().for_each(|i| i.visit_axes(&mut |a| decides |= index.mentions(a)));
-        let (lo, hi) = scope.interval(index);
-        decides && (lo.is_none() || hi.is_none() || end.as_const().is_none())
-    }
-
-    /// Whether an index is at least 0 in all iterations, or in none.
-    fn is_nonnegative(&self, index: &Index) -> Truth {
-        self.scoped(|s| {
-            let index = s.simplify(index);
-            if s.never_positive(&s.simplify(&index.scaled(&Dim::from(-1)))) {
-                Truth::Always
-            } else if s.never_positive(&s.simplify(&(index + 1))) {
-                Truth::Never
-            } else {
-                Truth::Sometimes
-            }
-        })
-    }
-
-    fn compared(&self, kind: CompareKind, a: &Index, b: &Index) -> Option<bool> {
-        let at_least = |x: Index| match self.is_nonnegative(&x) {
-            Truth::Always => Some(true),
-            Truth::Never => Some(false),
-            Truth::Sometimes => None,
-        };
-        let difference = a.clone() - b.clone();
-        match kind {
-            CompareKind::Ge => at_least(difference),
-            CompareKind::Lt => at_least(difference).map(|b| !b),
-            CompareKind::Gt => at_least(difference - 1),
-            CompareKind::Le => at_least(difference - 1).map(|b| !b),
-            CompareKind::Eq | CompareKind::Ne => {
-                let is_not = at_least(difference.clone()) == Some(false)
-                    || at_least(difference.clone() - 1) == Some(true);
-                let is = difference.is(0);
-                (is || is_not).then_some(is == (kind == CompareKind::Eq))
-            }
-            _ => None,
-        }
-    }
-
-    fn truth(&mut self, value: bool) -> ExprId {
-        self.kernel.constant(Scalar::int(DType::Bool, i64::from(value)))
-    }
-
-    fn known_bool(&self, e: ExprId) -> Option<bool> {
-        match self.kernel.expr(e) {
-            Expr::Const(s) if s.dtype == DType::Bool => s.as_i64().map(|v| v != 0),
-            _ => None,
-        }
-    }
-
-    /// An expression written again.
-    fn expr(&mut self, root: ExprId) -> ExprId {
-        // Operands first, without recursion: expressions may be as deep as groups are long.
-        let mut open = vec![(root, false)];
-        while let Some((e, ready)) = open.pop() {
-            if self.found(e).is_some() {
-                continue;
-            }
-            if !ready {
-                open.push((e, true));
-                self.kernel.expr(e).visit_operands(&mut |o| open.push((o, false)));
-                continue;
-            }
-            let new = self.written(e);
-            if let Some(here) = self.known.last_mut() {
-                here.insert(e, new);
-            }
-        }
-        self.found(root).unwrap_or(root)
-    }
-
-    fn found(&self, e: ExprId) -> Option<ExprId> {
-        self.known.iter().rev().find_map(|k| k.get(&e)).copied()
-    }
-
-    /// An expression whose operands are written.
-    fn written(&mut self, e: ExprId) -> ExprId {
-        let of = |c: &Self, e: ExprId| c.found(e).unwrap_or(e);
-        let expr = self.kernel.expr(e).clone();
-        let new = match expr {
-            Expr::Index(i, d) => Expr::Index(self.index(&i), d),
-            Expr::Load(Load { buffer, index, guard }) => {
-                let index = index.iter().map(|i| self.index(i)).collect();
-                let mut conditions = Vec::new();
-                let otherwise = guard.as_ref().map(|g| of(self, g.otherwise));
-                for c in guard.into_iter().flat_map(|g| g.conditions) {
-                    let place = self.index(&c.index);
-                    match (self.holds(&place, &c.end), otherwise) {
-                        (Truth::Always, _) => {}
-                        (Truth::Never, Some(otherwise)) => return otherwise,
-                        _ => conditions.push(Condition { index: place, end: c.end }),
-                    }
-                }
-                let guard = otherwise.filter(|_| !conditions.is_empty());
-                let guard = guard.map(|otherwise| Guard { conditions, otherwise });
-                Expr::Load(Load { buffer, index, guard })
-            }
-            Expr::Compare(kind, a, b) => {
-                let numbers = number(self.kernel, a).zip(number(self.kernel, b));
-                let decided = numbers.and_then(|(x, y)| self.compared(kind, &self.index(&x), &self.index(&y)));
-                if let Some(value) = decided {
-                    return self.truth(value);
-                }
-                Expr::Compare(kind, of(self, a), of(self, b))
-            }
-            Expr::Binary(kind @ (BinaryKind::And | BinaryKind::Or), a, b)
-                if self.kernel.dtype(a) == DType::Bool =>
-            {
-                let (a, b) = (of(self, a), of(self, b));
-                let decides = kind == BinaryKind::Or;
-                match (self.known_bool(a), self.known_bool(b)) {
-                    (Some(x), _) if x == decides => return a,
-                    (_, Some(y)) if y == decides => return b,
-                    (Some(_), _) => return b,
-                    (_, Some(_)) => return a,
-                    _ => Expr::Binary(kind, a, b),
-                }
-            }
-            Expr::Select(c, a, b) => {
-                let c = of(self, c);
-                match self.known_bool(c) {
-                    Some(true) => return of(self, a),
-                    Some(false) => return of(self, b),
-                    None => Expr::Select(c, of(self, a), of(self, b)),
-                }
-            }
-            Expr::State(acc, n) => Expr::State(self.acc(acc), n),
-            Expr::Other(acc, n) => Expr::Other(self.acc(acc), n),
-            Expr::Result(acc, n) => Expr::Result(self.acc(acc), n),
-            other => other.with_operands(&mut |o| of(self, o)),
-        };
-        self.kernel.add(new)
-    }
 }
 
 /// A nest without what nothing in it needs; `None` if nothing is left.

@@ -12,7 +12,7 @@
 //! (`attention.rs`).
 //!
 //! Read `walk.rs` next: it turns a value at an index into an expression. `view.rs` has the index arithmetic, `data.rs`
-//! that of indices that are data, `answers.rs` what was proven before, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `cut.rs` cuts loops where what they compute changes, `flatten.rs` and
+//! that of indices that are data, `answers.rs` what was proven before, `accumulate.rs` the accumulators, `abreast.rs` joins those that go through the same loops, `running.rs` what runs along an axis, `recurrence.rs` loops that stay in registers, `keep.rs` decides on scratch, `cut.rs` cuts loops where what they compute changes, `digits.rs` has loops over quotients and remainders where that is what is read (both write nests again with `clone.rs`), `flatten.rs` and
 //! `collapse.rs` join dimensions and loops, `steps.rs` lowers and runs
 //! whole graphs node by node.
 
@@ -20,9 +20,11 @@ mod abreast;
 mod accumulate;
 mod answers;
 mod attention;
+mod clone;
 mod collapse;
 mod cut;
 mod data;
+mod digits;
 mod flatten;
 mod keep;
 mod nest;
@@ -38,7 +40,7 @@ mod walk;
 pub(crate) use answers::Answers;
 pub use attention::{Blocks, attention};
 pub use collapse::collapse;
-pub(crate) use nest::pieces;
+pub(crate) use nest::{pieces, shaped};
 pub use recurrence::recurrence;
 pub use steps::{Step, run_steps, steps};
 
@@ -151,11 +153,14 @@ pub(crate) fn lower_asking(
     answers: Rc<Answers>,
 ) -> Result<Lowered, Refused> {
     let mut lowered = nest::lower(graph, group, options, answers)?;
-    cut::cut(&mut lowered.kernel, options.lanes);
+    cut::cut_loops(&mut lowered.kernel, options.lanes);
     abreast::join_sums(&mut lowered.kernel);
     share::share_scratch(&mut lowered.kernel);
     flatten::flatten(&mut lowered.kernel);
     collapse(&mut lowered.kernel);
+    if options.lanes > 0 && digits::split(&mut lowered.kernel) {
+        collapse(&mut lowered.kernel);
+    }
     remap::tidy(&mut lowered.kernel);
     Ok(lowered)
 }

@@ -37,11 +37,14 @@ pub(super) fn lower(
     inputs.extend(twins);
     let mut stages = Vec::with_capacity(group.outputs.len());
     for v in &group.outputs {
-        let ty = walk.ty(*v)?;
-        let buffer = walk.kernel.output(&name_of(graph, *v), ty.dtype, &orders.stored(*v, &ty.shape));
-        for Piece { value, at } in pieces(graph, *v, &|n| walk.inside.contains(&n)) {
-            let (dims, at) = (orders.stored(*v, &walk.ty(value)?.shape), orders.stored(*v, &at));
-            stages.push(Stage { output: *v, value, buffer, dims, at });
+        let is_inside = |n: NodeId| walk.inside.contains(&n);
+        // The same elements in another shape are the same bytes.
+        let shaped = shaped(graph, *v, orders, &is_inside);
+        let ty = walk.ty(shaped)?;
+        let buffer = walk.kernel.output(&name_of(graph, *v), ty.dtype, &orders.stored(shaped, &ty.shape));
+        for Piece { value, at } in pieces(graph, shaped, &is_inside) {
+            let (dims, at) = (orders.stored(shaped, &walk.ty(value)?.shape), orders.stored(shaped, &at));
+            stages.push(Stage { output: shaped, value, buffer, dims, at });
         }
     }
     // The stage with the most axes has the loops; the others fit into the outermost of them.
@@ -153,6 +156,29 @@ struct Stage {
 pub(crate) struct Piece {
     pub(crate) value: ValueId,
     at: Vec<Dim>,
+}
+
+/// What an output is a reshape of, if that is computed in the same kernel: its elements lie as those of the output do. Only where it lies in the order of
+/// its type, as the output does.
+pub(crate) fn shaped(
+    graph: &Graph,
+    v: ValueId,
+    orders: &Orders,
+    is_inside: &dyn Fn(NodeId) -> bool,
+) -> ValueId {
+    let mut v = v;
+    while orders.order(v).is_none()
+        && let Def::Node(n, _) = graph.value(v).def
+        && is_inside(n)
+        && let Op::Reshape(_) = graph.node(n).op
+        && let operand = graph.node(n).inputs[0]
+        && orders.order(operand).is_none()
+        && matches!(graph.value(operand).def, Def::Node(m, _) if is_inside(m))
+        && !graph.defining(operand).is_some_and(|n| matches!(n.op, Op::Constant(_)))
+    {
+        v = operand;
+    }
+    v
 }
 
 /// The most parts of an output that are computed side by side.

@@ -4,7 +4,7 @@
 
 use super::join::{Groups, Members};
 use crate::group::Refused;
-use crate::lower::{is_product, pieces};
+use crate::lower::{is_product, pieces, shaped};
 use crate::machine::Spread;
 use lawson_graph::{Dim, Node, NodeId, Op, ValueId};
 use std::cmp::Reverse;
@@ -33,7 +33,9 @@ impl Groups<'_> {
 
     /// The first part of an output of groups, or itself if it has none.
     fn piece(&self, v: ValueId, groups: &[usize]) -> ValueId {
-        let is_inside = |n: NodeId| self.of[n.index()].is_some_and(|g| groups.contains(&g));
+        let inside = |n: NodeId| self.of[n.index()].is_some_and(|g| groups.contains(&g));
+        let is_inside = |n: NodeId| inside(n) || self.flow.free[n.index()];
+        let v = shaped(self.graph, v, self.orders, &is_inside);
         match self.graph.defining(v).map(|n| &n.op) {
             Some(Op::Concat(_)) => pieces(self.graph, v, &is_inside).first().map_or(v, |p| p.value),
             _ => v,

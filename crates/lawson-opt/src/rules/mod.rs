@@ -5,6 +5,7 @@ mod algebra;
 mod axes;
 mod cast;
 mod concat;
+mod convolve;
 mod loops;
 mod shape;
 mod sink;
@@ -22,6 +23,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         concat::RULES,
         slice::RULES,
         absorb::RULES,
+        convolve::RULES,
         sink::RULES,
         loops::RULES,
     ]

@@ -33,6 +33,44 @@ impl Dim {
         }
     }
 
+    /// Calls `visit` with every quotient, minimum and maximum, each before those inside of it, and with in how many others it stands.
+    pub fn visit_parts(&self, visit: &mut impl FnMut(&Dim, usize)) {
+        self.visit_parts_in(0, visit);
+    }
+
+    fn visit_parts_in(&self, depth: usize, visit: &mut impl FnMut(&Dim, usize)) {
+        for (atom, _) in self.terms().iter().flat_map(|t| &t.monomial) {
+            if let Atom::Symbol(_) = atom {
+                continue;
+            }
+            visit(&Dim::atom(atom.clone()), depth);
+            match atom {
+                Atom::Symbol(_) => {}
+                Atom::FloorDiv(a, b) => {
+                    a.visit_parts_in(depth + 1, visit);
+                    b.visit_parts_in(depth + 1, visit);
+                }
+                Atom::Min(m) | Atom::Max(m) => m.iter().for_each(|d| d.visit_parts_in(depth + 1, visit)),
+            }
+        }
+    }
+
+    /// Replaces quotients, minima and maxima by expressions, the outermost first; `replace` returns `None` for those of which only parts are replaced.
+    pub fn replace_parts(&self, replace: &impl Fn(&Dim) -> Option<Dim>) -> Dim {
+        self.map_atoms(&|atom| {
+            let inside = |d: &Dim| d.replace_parts(replace);
+            match atom {
+                Atom::Symbol(s) => Dim::from(s.clone()),
+                _ => replace(&Dim::atom(atom.clone())).unwrap_or_else(|| match atom {
+                    Atom::FloorDiv(a, b) => inside(a).floor_div(&inside(b)),
+                    Atom::Min(m) => Dim::extremum(m.iter().map(inside), Extremum::Min),
+                    Atom::Max(m) => Dim::extremum(m.iter().map(inside), Extremum::Max),
+                    Atom::Symbol(s) => Dim::from(s.clone()),
+                }),
+            }
+        })
+    }
+
     /// Whether the symbol occurs.
     pub fn mentions(&self, symbol: &Symbol) -> bool {
         if self.symbol_bits() & symbol.bit() == 0 {
