@@ -50,6 +50,7 @@ mod site;
 mod tensor;
 mod text;
 mod types;
+mod usual;
 mod verify;
 
 #[doc(hidden)]
@@ -66,7 +67,7 @@ pub use builder::*;
 pub use composite::*;
 pub use cost::Cost;
 pub use decomposed::Decomposed;
-pub use dim::{Bindings, Dim, Fact, Facts, Relation, Symbol, parse_dim};
+pub use dim::{Bindings, Dim, Fact, Facts, Relation, Symbol, UNKNOWN_SIZE, parse_dim};
 pub use dtype::*;
 pub use error::*;
 pub use graph::*;

@@ -11,7 +11,7 @@
 
 use crate::host::refusals;
 use crate::machine::{Machine, Spread};
-use lawson_graph::{Def, Dim, Graph, Node, Op, TensorType, ValueId};
+use lawson_graph::{Def, Dim, Facts, Graph, Node, Op, TensorType, ValueId};
 use std::collections::{HashMap, HashSet};
 
 /// The order of dimensions of values, outermost first, where it is not that of their types.
@@ -112,7 +112,7 @@ pub fn orders(graph: &Graph, machine: &Machine) -> Orders {
         let (Some(w), Some(y)) = (tensor(graph, node.inputs[1]), tensor(graph, node.outputs[0])) else {
             continue;
         };
-        let known = |t: &TensorType| t.shape.iter().map(about).collect();
+        let known = |t: &TensorType| t.shape.iter().map(|d| about(graph.facts(), d)).collect();
         let (w, y): (Vec<f64>, Vec<f64>) = (known(w), known(y));
         let work = y.iter().product::<f64>() * w[1..].iter().product::<f64>();
         let lanes = machine.lanes as f64;
@@ -178,15 +178,9 @@ fn along(node: &Node) -> Along<'_> {
     }
 }
 
-/// What a dimension that is not known is taken for where it is decided what is computed together.
-pub const UNKNOWN_SIZE: i64 = 64;
-
-/// A size for predictions: that of a dimension, or what it is where all symbols have some size.
-pub(crate) fn about(dim: &Dim) -> f64 {
-    if let Some(size) = dim.as_const() {
-        return size.max(0) as f64;
-    }
-    dim.eval(&|_| Some(UNKNOWN_SIZE)).filter(|size| *size > 0).unwrap_or(UNKNOWN_SIZE) as f64
+/// A size for predictions: that of a dimension, or what it usually is.
+pub(crate) fn about(facts: &Facts, dim: &Dim) -> f64 {
+    facts.usual(dim) as f64
 }
 
 fn tensor(graph: &Graph, v: ValueId) -> Option<&TensorType> {

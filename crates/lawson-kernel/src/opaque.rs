@@ -147,6 +147,7 @@ impl Opaque {
             // No size is below 0 unless nothing is known of it; symbols are at least 0.
             let lo = lo.filter(|lo| *lo >= 0)?;
             facts.add(Fact::new(size.clone(), Relation::Ge, Dim::from(lo))).ok()?;
+            facts.expect(symbol.clone(), kernel.facts.usual(&part));
             if let Some(hi) = hi {
                 facts.add(Fact::new(size.clone(), Relation::Le, Dim::from(hi))).ok()?;
             }

@@ -8,7 +8,7 @@ use crate::planned::{Making, Planned, Unpacked};
 use crate::repeated::feeds;
 use crate::session::Session;
 use lawson_cpu::team::Team;
-use lawson_graph::{Code, Error, Graph, Result, Site, Type};
+use lawson_graph::{Code, Error, Graph, Result, Site, Symbol, Type};
 use lawson_kernel::partition::Fusion;
 use lawson_opt::Pipeline;
 use std::fmt;
@@ -51,6 +51,9 @@ pub struct CompileOptions {
     pub target: Target,
     /// What is done to the graph before that.
     pub passes: Passes,
+    /// Sizes that symbols of the graph usually have: what is computed together, and how values lie, is decided for these. The program is right for all others;
+    /// of symbols that are not listed, the place of their axis decides ([`Graph::expect_usual_sizes`]).
+    pub expect: Vec<(Symbol, i64)>,
     /// Which operators may share a kernel. With [`Fusion::Separate`] the standard passes are none, for they rewrite across operators:
     /// that is for seeing what fusion gains, and for finding the operator at which something goes wrong.
     pub fusion: Fusion,
@@ -153,6 +156,9 @@ impl Program {
         times: &mut CompileTimes,
     ) -> Result<Program> {
         times.passes(|| graph.verify())?;
+        let mut graph = graph;
+        options.expect.iter().for_each(|(symbol, size)| graph.expect(symbol.clone(), *size));
+        graph.expect_usual_sizes();
         let (inputs, outputs) = signature(&graph);
         let name = graph.name().to_string();
         let code = match options.target {

@@ -77,6 +77,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         target: args.target.to_lawson(),
         passes: passes(&args.passes)?,
         fusion: args.fusion.to_lawson(),
+        expect: bindings.iter().map(|(symbol, size)| (symbol.clone(), size)).collect(),
         team: teams.first().cloned(),
         isa: args.isa.map(Isa::to_cpu),
         device: device::open(args.target, &DeviceArgs { device: args.device.clone() })?,

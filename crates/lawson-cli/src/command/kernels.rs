@@ -12,8 +12,7 @@ use crate::device;
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, PlanOptions, emit, plan_with};
-use lawson::graph::{Dim, Fact, Graph, Relation, Symbol};
-use lawson::kernel::layout::UNKNOWN_SIZE;
+use lawson::graph::{Dim, Fact, Graph, Relation, Symbol, UNKNOWN_SIZE};
 use lawson::kernel::plan::{Carried, Order, Row, Skipping, Unjoined};
 use lawson::kernel::{Action, Again, Barrier, Kernel, Place, Plan, Step};
 use lawson::wgpu::Capabilities;
@@ -79,7 +78,7 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         if open_symbols(&plan) {
             writeln!(
                 out,
-                "// sizes that are not known when it is compiled are taken for {UNKNOWN_SIZE}: the plan serves all of them, and --bind changes nothing here"
+                "// sizes that are not known when it is compiled are taken for those of --bind, or what is usual: the plan serves all of them"
             )?;
         }
     }
@@ -200,6 +199,7 @@ fn compile(graph: &Graph, args: &ShowArgs) -> Result<(lawson::cpu::Isa, Graph, P
         passes: args.passes.as_deref().map_or(Ok(default.passes), passes)?,
         fusion: args.fusion.map_or(default.fusion, Fusion::to_lawson),
         threads: args.threads.unwrap_or(default.threads),
+        expect: args.bind.iter().map(|b| (Symbol::new(&b.symbol), b.value)).collect(),
     };
     let (graph, plan) = match args.target {
         Target::Wgpu => {

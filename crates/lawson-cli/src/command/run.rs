@@ -117,7 +117,8 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
         }
     };
     let device = device::open(args.target, &args.device)?;
-    Ok(CompileOptions { target, passes, fusion: args.fusion.to_lawson(), team, isa, device })
+    let fusion = args.fusion.to_lawson();
+    Ok(CompileOptions { target, passes, fusion, expect: Vec::new(), team, isa, device })
 }
 
 /// What was left to the host or placed on the processor, if anything was.

@@ -106,7 +106,8 @@ impl<'k> Lowering<'k> {
             return (Dim::ZERO, Dim::from(self.lanes - 1));
         }
         match self.scope.range(axis).and_then(|r| Some((r.lo, r.hi?))) {
-            Some((lo, hi)) => (Dim::from(lo), Dim::from(hi)),
+            // No loop begins below 0, whatever is known of its bounds.
+            Some((lo, hi)) => (Dim::from(lo.max(0)), Dim::from(hi)),
             None => self.reaches[axis.0 as usize].clone(),
         }
     }

@@ -47,7 +47,12 @@ pub struct Facts {
     pub(super) nonnegative: Vec<Dim>,
     pub(super) multiples: Vec<(Dim, i64)>,
     pub(super) points: Points,
+    /// Sizes that symbols usually have.
+    pub(super) usual: BTreeMap<Symbol, i64>,
 }
+
+/// What a symbol is taken for in predictions of which nothing is said.
+pub const UNKNOWN_SIZE: i64 = 64;
 
 /// What is known of one symbol: its interval, and `symbol % modulus == residue`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +150,7 @@ impl Facts {
         }
         // Half of a contradiction may have been taken in; what follows from the facts before is built afresh.
         let before = std::mem::take(self);
+        self.usual = before.usual;
         for fact in before.written {
             let gap = fact.left.clone() - fact.right.clone();
             self.take_in(&fact, gap);
@@ -152,6 +158,34 @@ impl Facts {
         }
         Err(Error::new(Code::Fact, format!("the fact `{fact}` contradicts what is already known"))
             .help("no value of the symbols satisfies all facts; remove one"))
+    }
+
+    /// Says what size a symbol usually has: predictions take it for that, and nothing is proven from it.
+    pub fn expect(&mut self, symbol: Symbol, size: i64) {
+        self.usual.insert(symbol, size);
+    }
+
+    /// What a symbol is taken for in predictions: what it was said to be usually, or some size, as far as the facts allow.
+    pub fn usual_of(&self, symbol: &Symbol) -> i64 {
+        let Known { lo, hi, modulus, residue } = self.known_of(symbol);
+        let said = self.usual.get(symbol).copied().unwrap_or(UNKNOWN_SIZE);
+        let least = said.clamp(lo, hi.unwrap_or(i64::MAX).max(lo));
+        let fits = least + (residue - least).rem_euclid(modulus.max(1));
+        if hi.is_some_and(|hi| fits > hi) { (fits - modulus).max(lo) } else { fits }
+    }
+
+    /// Whether it was said what size a symbol usually has.
+    pub fn expects(&self, symbol: &Symbol) -> bool {
+        self.usual.contains_key(symbol)
+    }
+
+    /// What a dimension is taken for in predictions.
+    pub fn usual(&self, dim: &Dim) -> i64 {
+        if let Some(size) = dim.as_const() {
+            return size.max(0);
+        }
+        let size = self.substituted(dim).eval(&|s| Some(self.usual_of(s)));
+        size.filter(|size| *size > 0).unwrap_or(UNKNOWN_SIZE)
     }
 
     /// Draws the consequences of a fact, whose sides differ by `gap`; `None` if it contradicts what is known.
@@ -179,7 +213,7 @@ impl Facts {
 
     /// The facts that mention none of the symbols that `gone` names.
     pub fn without(&self, gone: &impl Fn(&Symbol) -> bool) -> Result<Facts> {
-        let mut kept = Facts::new();
+        let mut kept = Facts { usual: self.usual.clone(), ..Facts::new() };
         for fact in &self.written {
             let mut mentions = false;
             for side in [&fact.left, &fact.right] {

@@ -18,7 +18,7 @@ mod text;
 
 pub use bind::Bindings;
 pub use expr::Dim;
-pub use facts::{Fact, Facts, Relation};
+pub use facts::{Fact, Facts, Relation, UNKNOWN_SIZE};
 pub use symbol::Symbol;
 pub use text::parse_dim;
 pub use text::{DimToken, DimTokens, parse_dim_tokens};

@@ -136,7 +136,7 @@ impl<'k> Contraction<'k> {
 }
 
 /// The loops from an accumulation to its step, and what the step computes, if that is all there is.
-fn summed(mut body: &[Node], acc: AccId) -> Option<(Vec<&For>, &[ExprId])> {
+pub(super) fn summed(mut body: &[Node], acc: AccId) -> Option<(Vec<&For>, &[ExprId])> {
     let mut loops = Vec::new();
     while let [Node::For(f)] = body {
         loops.push(f);

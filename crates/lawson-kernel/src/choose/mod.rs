@@ -242,7 +242,7 @@ impl<'k> Chooser<'k> {
         }
         if let [Node::Accumulate { acc, body }, rest @ ..] = n.body
             && stages(rest)
-            && self.contraction(&n, *acc, body, rest, position)
+            && (self.contraction(&n, *acc, body, rest, position) || self.dots(&n, *acc, body, position))
         {
             return;
         }

@@ -8,7 +8,6 @@
 
 use super::Planner;
 use super::scheduled::Wanted;
-use crate::layout::UNKNOWN_SIZE;
 use crate::machine::{Machine, Spread};
 use crate::partition::{Part, Splitter};
 use crate::predict::{Form, Setting, predict};
@@ -106,7 +105,10 @@ fn seconds(kernel: &Kernel, machine: &Machine, threads: usize) -> Option<f64> {
             });
         }
     }
-    symbols.into_iter().for_each(|s| bindings.define(s, UNKNOWN_SIZE, "a size that is not known yet"));
+    for s in symbols {
+        let usual = kernel.facts.usual_of(&s);
+        bindings.define(s, usual, "a size that is usual");
+    }
     let bytes = |n: &crate::Buffer| bindings.eval(&n.bytes()).map_or(0.0, |n| n as f64);
     // Half of a level is for what else is at work.
     let since: Vec<f64> = kernel.arguments().map(|b| 2.0 * bytes(kernel.buffer(b))).collect();

@@ -27,6 +27,7 @@ use super::remap::keep_accumulators;
 use crate::expr::{Expr, ExprId};
 use crate::hash::IdSet;
 use crate::index::{Atom, Index};
+use crate::layout::about;
 use crate::opaque::opaque;
 use crate::tree::{AccId, AxisId, For, Kernel, Node};
 use crate::work::of_nodes;
@@ -206,7 +207,7 @@ fn forget(kernel: &mut Kernel, known: usize) {
 
 fn size(kernel: &Kernel, f: &For) -> f64 {
     let size = kernel.resolve(&f.end) - kernel.resolve(&f.begin);
-    size.as_dim().map_or(1.0, crate::layout::about) / f.step.max(1) as f64
+    size.as_dim().map_or(1.0, |d| about(&kernel.facts, d)) / f.step.max(1) as f64
 }
 
 /// A nest for each stretch of an axis between points.

@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::predict::Operation;
 use crate::tree::{Kernel, Node as Tree};
 use crate::work::work;
-use lawson_graph::{Def, Graph, Node, Op, TensorType, ValueId};
+use lawson_graph::{Def, Facts, Graph, Node, Op, TensorType, ValueId};
 
 /// Costs of a graph's values and nodes.
 pub(super) struct Costs<'g> {
@@ -49,7 +49,7 @@ impl<'g> Costs<'g> {
 
     /// How many elements a value has, by what is known of it.
     pub(super) fn elements(&self, v: ValueId) -> f64 {
-        self.tensor(v).map_or(0.0, |t| t.shape.iter().map(about).product())
+        self.tensor(v).map_or(0.0, |t| t.shape.iter().map(|d| about(self.graph.facts(), d)).product())
     }
 
     fn of_value(&self, v: ValueId) -> f64 {
@@ -76,7 +76,7 @@ impl<'g> Costs<'g> {
         let shared = match &node.op {
             Op::Contract(_) => self.elements(node.outputs[0]),
             Op::Convolve(c) => {
-                self.tensor(node.outputs[0]).map_or(1.0, |t| about(&t.shape[1])) / c.groups as f64
+                self.tensor(node.outputs[0]).map_or(1.0, |t| about(self.graph.facts(), &t.shape[1])) / c.groups as f64
             }
             _ => 1.0,
         };
@@ -132,7 +132,7 @@ impl<'g> Costs<'g> {
         let order = orders.order(node.outputs[0]).unwrap_or(&natural);
         let moves = |d: &usize| b.axes.iter().zip(from.shape.iter()).any(|(a, size)| a == d && !size.is(1));
         let inner = order.iter().rev().take_while(|d| !moves(d));
-        inner.map(|d| about(&b.shape[*d])).product::<f64>().max(1.0)
+        inner.map(|d| about(self.graph.facts(), &b.shape[*d])).product::<f64>().max(1.0)
     }
 
     /// Slots of a kernel that has no schedule yet, all that it computes again counted; and how often it computes each element of what it reads,
@@ -154,27 +154,27 @@ impl<'g> Costs<'g> {
 
     /// How often a kernel steps its accumulators, each component counted.
     pub(super) fn steps(kernel: &Kernel) -> f64 {
-        fn count(nodes: &[Tree], times: f64) -> f64 {
+        fn count(facts: &Facts, nodes: &[Tree], times: f64) -> f64 {
             let of = |node: &Tree| match node {
                 Tree::For(f) => {
                     let size = f.end.clone() - f.begin.clone();
-                    let size = about(size.as_dim().unwrap_or(&lawson_graph::Dim::ONE));
-                    count(&f.body, times * size / f.step as f64)
+                    let size = about(facts, size.as_dim().unwrap_or(&lawson_graph::Dim::ONE));
+                    count(facts, &f.body, times * size / f.step as f64)
                 }
-                Tree::Accumulate { body, .. } => count(body, times),
+                Tree::Accumulate { body, .. } => count(facts, body, times),
                 Tree::Step { values, .. } => times * values.len() as f64,
                 Tree::Store(_) | Tree::Prefetch { .. } => 0.0,
             };
             nodes.iter().map(of).sum()
         }
-        count(&kernel.body, 1.0)
+        count(&kernel.facts, &kernel.body, 1.0)
     }
 
     /// How many products are summed up.
     pub(super) fn products(&self, node: &Node) -> f64 {
         let results = self.elements(node.outputs[0]);
         let sizes = |v: ValueId, dims: &mut dyn Iterator<Item = usize>| -> f64 {
-            self.tensor(v).map_or(1.0, |t| dims.map(|d| about(&t.shape[d])).product())
+            self.tensor(v).map_or(1.0, |t| dims.map(|d| about(self.graph.facts(), &t.shape[d])).product())
         };
         match &node.op {
             Op::Contract(c) => results * sizes(node.inputs[0], &mut c.sum.iter().map(|(l, _)| *l)),

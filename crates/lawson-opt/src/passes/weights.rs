@@ -32,8 +32,9 @@ pub struct FoldWeights {
 
 /// How many times as many bytes as its constants a result may have.
 const GROWTH: usize = 8;
-/// Bytes that may be computed from hardly any.
+/// Bytes that may be computed from hardly any, and those that may if they take long.
 const LITTLE: usize = 1 << 16;
+const DEAR: usize = 4 << 20;
 
 impl Default for FoldWeights {
     /// By the interpreter.
@@ -98,7 +99,7 @@ impl Region {
             let node = graph.node(n);
             let by_constants = node.inputs.iter().all(|v| defining(*v).is_some_and(|m| inside[m.index()]));
             let known = node.outputs.iter().all(|v| elements(graph.ty(*v)).is_some());
-            inside[n.index()] = matches!(node.op, Op::Constant(_))
+            inside[n.index()] = matches!(node.op, Op::Constant(_) | Op::Iota(_)) && known
                 || by_constants && known && !node.inputs.is_empty() && is_pure(&node.op);
         }
         let mut outer: HashSet<ValueId> = graph.outputs().iter().map(|o| o.value).collect();
@@ -112,7 +113,7 @@ impl Region {
             let Some(n) = defining(v).filter(|n| inside[n.index()]) else { continue };
             let node = graph.node(n);
             match &node.op {
-                Op::Constant(_) => {}
+                Op::Constant(_) | Op::Iota(_) => {}
                 Op::Broadcast(_) => open.extend(&node.inputs),
                 _ => {
                     wanted.insert(v);
@@ -180,7 +181,12 @@ fn pays(graph: &Graph, v: ValueId, cone: &[NodeId], uses: &[u32]) -> bool {
     let sources: usize = constants.clone().map(|(_, t)| if t.is_splat() { 0 } else { t.bytes().len() }).sum();
     let bits = graph.ty(v).as_tensor().map_or(0, |t| t.dtype.bits());
     let bytes = elements(graph.ty(v)).unwrap_or(usize::MAX / 128) * bits / 8;
-    if bytes > LITTLE.max(sources.saturating_mul(GROWTH)) {
+    // What is made of nothing is cheap to read again only if it was dear to make.
+    let made = if nodes().any(|n| is_dear(&n.op)) { DEAR } else { 0 };
+    if bytes > LITTLE.max(made).max(sources.saturating_mul(GROWTH)) {
+        return false;
+    }
+    if sources == 0 && made == 0 {
         return false;
     }
     // What has fewer than eight bits is meant to stay so, and a table that others read, too, is not copied to lie in another order.
@@ -190,6 +196,20 @@ fn pays(graph: &Graph, v: ValueId, cone: &[NodeId], uses: &[u32]) -> bool {
         t.dtype().bits() >= 8 && (!is_order || uses.get(v.index()).is_some_and(|n| *n == 1))
     });
     alone || bytes <= LITTLE
+}
+
+/// Whether an operator takes many instructions an element.
+fn is_dear(op: &Op) -> bool {
+    use lawson_graph::op::{BinaryKind, UnaryKind as U};
+    match op {
+        Op::Unary(kind) => matches!(
+            kind,
+            U::Exp | U::Log | U::Sin | U::Cos | U::Tan | U::Tanh | U::Erf | U::Sqrt | U::Rsqrt
+        ),
+        Op::Binary(kind) => matches!(kind, BinaryKind::Pow | BinaryKind::Atan2),
+        Op::Contract(_) | Op::Convolve(_) | Op::Cumulative(_) | Op::Sort(_) => true,
+        _ => false,
+    }
 }
 
 fn is_pure(op: &Op) -> bool {

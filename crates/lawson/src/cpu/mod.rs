@@ -10,7 +10,7 @@ pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 use crate::program::{CompileTimes, Passes};
 use crate::weights::pipeline;
 use lawson_cpu::executable::leave_to_evaluator;
-use lawson_graph::{Graph, Result, Site};
+use lawson_graph::{Graph, Result, Site, Symbol};
 use lawson_kernel::compile::compile_watched;
 use lawson_kernel::machine::Machines;
 use lawson_kernel::partition::Fusion;
@@ -45,6 +45,8 @@ pub struct PlanOptions {
     pub passes: Passes,
     /// Which operators may share a kernel.
     pub fusion: Fusion,
+    /// Sizes that symbols usually have.
+    pub expect: Vec<(Symbol, i64)>,
     /// How many threads will run it.
     pub threads: usize,
 }
@@ -56,6 +58,7 @@ impl Default for PlanOptions {
             isa: Isa::best(),
             passes: Passes::Standard,
             fusion: Fusion::Predicted,
+            expect: Vec::new(),
             threads: crate::planned::processors(),
         }
     }
@@ -64,7 +67,11 @@ impl Default for PlanOptions {
 /// The graph after these passes and its plan: that of a program that is compiled so.
 pub fn plan_with(graph: &Graph, options: &PlanOptions) -> Result<(Graph, Plan)> {
     graph.check_sites(&[Site::Cpu])?;
-    let PlanOptions { isa, ref passes, fusion, threads } = *options;
+    let PlanOptions { isa, ref passes, fusion, threads, ref expect } = *options;
+    let mut graph = graph.clone();
+    expect.iter().for_each(|(symbol, size)| graph.expect(symbol.clone(), *size));
+    graph.expect_usual_sizes();
+    let graph = &graph;
     let machine = isa.of(&machine());
     let make = |graph: &Graph, _: &mut CompileTimes| {
         let mut plan = compile_watched(graph, Machines::only(&machine).by(threads), fusion, &mut |_| {})?;
