@@ -209,7 +209,9 @@ impl fmt::Display for Refused {
                     "the product leaves out what is multiplied with 0, as many elements of its rows probably are, and in a chain it could not"
                 )
             }
-            Refused::Again => write!(f, "values would be computed again at every place that they are read at"),
+            Refused::Again => {
+                write!(f, "values would be computed again at every place that they are read at")
+            }
             Refused::Work { most } => write!(
                 f,
                 "values are read at so many places that computing each there takes more than {most} expressions"

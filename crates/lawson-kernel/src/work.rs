@@ -80,7 +80,8 @@ impl Counter<'_> {
 
     fn enter(&mut self, f: &For) {
         let size = self.kernel.resolve(&f.end) - self.kernel.resolve(&f.begin);
-        let size = size.as_dim().map_or(1.0, |d| about(&self.kernel.facts, d)).max(0.0) / f.step.max(1) as f64;
+        let size =
+            size.as_dim().map_or(1.0, |d| about(&self.kernel.facts, d)).max(0.0) / f.step.max(1) as f64;
         let runs = self.runs(self.loops.len()) * size;
         self.loops.push((f.axis, runs));
         self.seen.push(IdSet::default());

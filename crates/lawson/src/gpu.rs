@@ -5,6 +5,7 @@
 
 use crate::cpu::PlanOptions;
 use crate::program::Passes;
+use crate::weights::pipeline;
 use lawson_cpu::Isa;
 use lawson_cpu::executable::leave_to_evaluator;
 use lawson_graph::{Graph, Result, Site};
@@ -12,7 +13,6 @@ use lawson_kernel::Plan;
 use lawson_kernel::compile::compile_watched;
 use lawson_kernel::machine::Machines;
 use lawson_kernel::partition::Fusion;
-use crate::weights::pipeline;
 use lawson_wgpu::Capabilities;
 
 /// The graph after the standard passes of this target, and its plan for a device that can do this, beside a processor that runs kernels

@@ -6,6 +6,7 @@
 use super::general::{Branching, General, Item, Looping, Moving};
 use super::host::HostItem;
 use super::skipping::Skipped;
+use super::small::is_small;
 use super::stage::StageItem;
 use super::{Executable, MAX_MEMBERS, Part, Variants};
 use crate::code::Word;
@@ -105,6 +106,9 @@ impl Executable {
             return Err(Error::new(Code::Budget, message));
         }
         let bound = self.plan.bind(bindings)?;
+        let alone = team.members() > 1 && is_small(&self.plan, &bound, bindings);
+        let alone = if alone { Team::new(1).ok() } else { None };
+        let team = alone.as_ref().unwrap_or(team);
         let mut arena = memory(bound.arena)?;
         let arena_at = arena.as_mut_ptr() as u64;
         let mut instance = self.fill(bound, bindings, team, arena_at, Unfit::Refused)?;

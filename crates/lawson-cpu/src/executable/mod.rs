@@ -16,6 +16,7 @@ mod instance;
 mod profile;
 mod run;
 mod skipping;
+mod small;
 mod stage;
 
 pub use beside::Beside;

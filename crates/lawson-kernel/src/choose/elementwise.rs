@@ -83,7 +83,9 @@ impl<'k> Chooser<'k> {
             .max();
         let Some((_, at)) = best else {
             if position == Position::Root {
-                self.share(n.loops.iter().copied().take_while(|f| !in_order.contains(&f.axis)));
+                // Finding the indices of a share takes longer than one element: the innermost loop stays with its member.
+                let outer = n.loops.len().saturating_sub(1).max(1);
+                self.share(n.loops[..outer].iter().copied().take_while(|f| !in_order.contains(&f.axis)));
             }
             return;
         };

@@ -31,8 +31,8 @@ use crate::machine::{Machine, Spread};
 use crate::range::Scope;
 use crate::schedule::{Directive, Schedule, Tail};
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
-use lawson_graph::{DType, Result};
 use crate::verify::meet_beside;
+use lawson_graph::{DType, Result};
 use stride::{Stride, loads, stride};
 
 /// What was chosen.
@@ -214,7 +214,8 @@ impl<'k> Chooser<'k> {
 
     /// The nests at the root: a team shares the iterations of all of them at once, if they may run in any order.
     fn root(&mut self, nodes: &'k [Node]) {
-        let apart = nodes.len() == 1 || nodes.iter().all(|n| matches!(n, Node::For(_))) && meet_beside(self.kernel).is_none();
+        let apart = nodes.len() == 1
+            || nodes.iter().all(|n| matches!(n, Node::For(_))) && meet_beside(self.kernel).is_none();
         self.nodes(nodes, if apart { Position::Root } else { Position::Inside });
     }
 

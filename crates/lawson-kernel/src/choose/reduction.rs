@@ -77,15 +77,10 @@ impl<'k> Chooser<'k> {
 
     /// Schedules a nest around a sum of products of which no loop over outputs can be the vector, by one over what is summed: what is known when
     /// compiling lies side by side along it. A few outputs that read the same go at once. `false` if there is no such loop.
-    pub(super) fn dots(
-        &mut self,
-        n: &Nest<'k>,
-        acc: AccId,
-        body: &'k [Node],
-        position: Position,
-    ) -> bool {
+    pub(super) fn dots(&mut self, n: &Nest<'k>, acc: AccId, body: &'k [Node], position: Position) -> bool {
         let Some((summed, values)) = summed(body, acc) else { return false };
-        let plain = |s: &crate::tree::State| s.dtype.bits() == 32 || s.dtype.bits() == 64 && self.is_plain(s.dtype);
+        let plain =
+            |s: &crate::tree::State| s.dtype.bits() == 32 || s.dtype.bits() == 64 && self.is_plain(s.dtype);
         if !self.kernel.acc(acc).state.iter().all(plain) {
             return false;
         }

@@ -18,8 +18,11 @@ use lawson_graph::{Bindings, Symbol};
 const CLOSE: f64 = 1.15;
 /// By how much what is kept must be better than what is taken apart.
 const BETTER: f64 = 0.97;
-/// How unevenly a team may share a kernel before anybody looks at its halves.
+/// How unevenly a team may share a kernel before anybody looks at its halves, if it takes some seconds at all.
 const UNEVEN: f64 = 1.4;
+const LONG: f64 = 20e-6;
+/// Seconds of which starting a kernel is a part that matters.
+const SHORT: f64 = 1e-6;
 
 impl Planner<'_, '_, '_> {
     /// A part, or those that it was joined from where these are predicted to take less time.
@@ -27,16 +30,23 @@ impl Planner<'_, '_, '_> {
         let Some(apart) = splitter.apart(&part) else { return vec![part] };
         let Some(whole) = self.price(&part) else { return vec![part] };
         let cores = self.machine(self.runner(&part.group)).cores().max(1) as f64;
-        if whole.alone <= apart * CLOSE && whole.shared * cores <= whole.alone * UNEVEN {
+        let is_uneven = whole.alone > LONG && whole.shared * cores > whole.alone * UNEVEN;
+        if whole.alone <= apart * CLOSE && !is_uneven {
             return vec![part];
         }
         let Some(halves) = splitter.split(&part) else { return vec![part] };
+        // What good schedules would make of them is less than they will take.
+        let least = halves.iter().filter_map(|half| self.least(half));
+        let least = least.fold(Price::NOTHING, Price::and);
+        if whole.alone > SHORT && least.mean() >= whole.mean() * BETTER {
+            return vec![part];
+        }
         let mut parts = Vec::new();
-        let mut sum = Price { alone: 0.0, shared: 0.0 };
+        let mut sum = Price::NOTHING;
         for half in halves.into_iter().flat_map(|half| self.settled(half, splitter)).collect::<Vec<_>>() {
             // What no kernel computes takes nobody knows how long.
-            let price = self.price(&half).unwrap_or(Price { alone: f64::INFINITY, shared: f64::INFINITY });
-            sum = Price { alone: sum.alone + price.alone, shared: sum.shared + price.shared };
+            let unknown = Price { alone: f64::INFINITY, shared: f64::INFINITY };
+            sum = sum.and(self.price(&half).unwrap_or(unknown));
             parts.push(half);
         }
         if sum.mean() < whole.mean() * BETTER { parts } else { vec![part] }
@@ -54,9 +64,14 @@ impl Planner<'_, '_, '_> {
         let machine = machine.clone();
         let cores = usize::try_from(machine.cores()).unwrap_or(1).max(1);
         let kernel = self.ready(wanted)?;
-        let alone = seconds(kernel, &machine, 1)?;
-        let shared = if cores > 1 { seconds(kernel, &machine, cores)? } else { alone };
-        Some(Price { alone, shared })
+        Price::of(kernel, &machine, cores, Form::Scheduled)
+    }
+
+    /// What a part takes at least, whatever schedule its kernel gets.
+    fn least(&self, part: &Part) -> Option<Price> {
+        let machine = self.machine(self.runner(&part.group));
+        let cores = usize::try_from(machine.cores()).unwrap_or(1).max(1);
+        Price::of(&part.lowered.as_ref().ok()?.kernel, machine, cores, Form::Natural)
     }
 
     /// A kernel as it will run; its schedule is chosen now if it was not yet.
@@ -86,6 +101,19 @@ struct Price {
 }
 
 impl Price {
+    const NOTHING: Price = Price { alone: 0.0, shared: 0.0 };
+
+    fn of(kernel: &Kernel, machine: &Machine, cores: usize, form: Form) -> Option<Price> {
+        let alone = seconds(kernel, machine, 1, form)?;
+        // What is little is run by one member.
+        let shared = if cores > 1 { seconds(kernel, machine, cores, form)?.min(alone) } else { alone };
+        Some(Price { alone, shared })
+    }
+
+    fn and(self, other: Price) -> Price {
+        Price { alone: self.alone + other.alone, shared: self.shared + other.shared }
+    }
+
     /// One number for both. A plan is the same for every number of threads, or its results might not be; so it must do for all.
     fn mean(self) -> f64 {
         (self.alone * self.shared).sqrt()
@@ -93,7 +121,7 @@ impl Price {
 }
 
 /// The seconds of a kernel whose operands are where values of their size lie between kernels.
-fn seconds(kernel: &Kernel, machine: &Machine, threads: usize) -> Option<f64> {
+fn seconds(kernel: &Kernel, machine: &Machine, threads: usize, form: Form) -> Option<f64> {
     let mut bindings = Bindings::new();
     let mut symbols: Vec<Symbol> = Vec::new();
     for buffer in &kernel.buffers {
@@ -112,14 +140,7 @@ fn seconds(kernel: &Kernel, machine: &Machine, threads: usize) -> Option<f64> {
     let bytes = |n: &crate::Buffer| bindings.eval(&n.bytes()).map_or(0.0, |n| n as f64);
     // Half of a level is for what else is at work.
     let since: Vec<f64> = kernel.arguments().map(|b| 2.0 * bytes(kernel.buffer(b))).collect();
-    let setting = Setting {
-        machine,
-        bindings: &bindings,
-        threads,
-        form: Form::Scheduled,
-        since: &since,
-        started: 0.0,
-        waits: true,
-    };
+    let setting =
+        Setting { machine, bindings: &bindings, threads, form, since: &since, started: 0.0, waits: true };
     predict(kernel, &setting).ok().map(|p| p.seconds)
 }

@@ -91,11 +91,8 @@ impl<'k> Cloner<'k> {
             Node::For(f) => Node::For(self.for_loop(f)?),
             Node::Accumulate { acc, body } => {
                 let old = self.kernel.acc(*acc).clone();
-                let state: Vec<State> = old
-                    .state
-                    .iter()
-                    .map(|s| State { dtype: s.dtype, init: self.expr(s.init) })
-                    .collect();
+                let state: Vec<State> =
+                    old.state.iter().map(|s| State { dtype: s.dtype, init: self.expr(s.init) }).collect();
                 let id = AccId(self.kernel.accs.len() as u32);
                 self.kernel.accs.push(Accumulator { name: old.name.clone(), state, merge: None });
                 self.accs.insert(*acc, id);
@@ -303,7 +300,8 @@ impl<'k> Cloner<'k> {
             }
             Expr::Compare(kind, a, b) => {
                 let numbers = number(self.kernel, a).zip(number(self.kernel, b));
-                let decided = numbers.and_then(|(x, y)| self.compared(kind, &self.index(&x), &self.index(&y)));
+                let decided =
+                    numbers.and_then(|(x, y)| self.compared(kind, &self.index(&x), &self.index(&y)));
                 if let Some(value) = decided {
                     return self.truth(value);
                 }
@@ -347,4 +345,3 @@ pub(super) fn number(kernel: &Kernel, e: ExprId) -> Option<Index> {
         _ => None,
     }
 }
-

@@ -87,7 +87,8 @@ fn changes(kernel: &Kernel) -> bool {
         Expr::Compare(_, a, b) => [a, b].iter().any(|e| matches!(kernel.expr(**e), Expr::Index(..))),
         _ => false,
     };
-    kernel.exprs.iter().any(asks) || kernel.body.iter().any(|n| chain(n).is_some_and(|(_, b)| mixes(kernel, b)))
+    kernel.exprs.iter().any(asks)
+        || kernel.body.iter().any(|n| chain(n).is_some_and(|(_, b)| mixes(kernel, b)))
 }
 
 /// The loops directly within each other that a nest begins with, and what stands in the innermost.

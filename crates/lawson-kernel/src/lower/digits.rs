@@ -26,7 +26,9 @@ const MOST: usize = 8;
 pub(super) fn split(kernel: &mut Kernel) -> bool {
     let has_digits = |e: &Expr| {
         let mut found = false;
-        e.visit_indices(&mut |i| found |= i.terms().iter().any(|(a, _)| matches!(a, Atom::Div(..) | Atom::Mod(..))));
+        e.visit_indices(&mut |i| {
+            found |= i.terms().iter().any(|(a, _)| matches!(a, Atom::Div(..) | Atom::Mod(..)))
+        });
         found
     };
     if !kernel.exprs.iter().any(has_digits) {

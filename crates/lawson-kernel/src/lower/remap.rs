@@ -94,9 +94,7 @@ pub(super) fn keep_accumulators(kernel: &mut Kernel) {
     });
     kept.sort_unstable();
     kernel.accs = kept.iter().map(|a| kernel.accs[a.0 as usize].clone()).collect();
-    let component = |acc: AccId, n: usize| {
-        (kept.binary_search(&acc).map_or(acc, |at| AccId(at as u32)), n)
-    };
+    let component = |acc: AccId, n: usize| (kept.binary_search(&acc).map_or(acc, |at| AccId(at as u32)), n);
     let access = |buffer: BufferId, index: &[Index]| (buffer, index.to_vec());
     Remap { access: &access, datum: &access, index: &Index::clone, component: &component }.apply(kernel);
 }

@@ -106,14 +106,17 @@ pub(super) struct Walk<'g> {
     answers: Rc<Answers>,
 }
 
-/// Expressions of a kernel at most: for each node, for each operand, and besides. A value that is read at several places is computed at each, and what is
+/// Expressions of a kernel at most: for each node, each operand, each part of a concatenation, and besides. A value that is read at several places is computed at each, and what is
 /// read at several places by that, too: without a limit, a chain of such values would have no end.
-const MOST_EXPRS: [usize; 3] = [6, 12, 200];
+const MOST_EXPRS: [usize; 4] = [4, 3, 9, 120];
 
 fn most_exprs(graph: &Graph, nodes: &[NodeId]) -> usize {
-    let [node, operand, besides] = MOST_EXPRS;
-    let operands: usize = nodes.iter().map(|n| graph.node(*n).inputs.len()).sum();
-    node * nodes.len() + operand * operands + besides
+    let [each, operand, part, besides] = MOST_EXPRS;
+    let of = |n: &NodeId| {
+        let node = graph.node(*n);
+        each + node.inputs.len() * if matches!(node.op, Op::Concat(_)) { part } else { operand }
+    };
+    nodes.iter().map(of).sum::<usize>() + besides
 }
 
 /// An index a dimension.

@@ -76,7 +76,8 @@ impl<'g> Costs<'g> {
         let shared = match &node.op {
             Op::Contract(_) => self.elements(node.outputs[0]),
             Op::Convolve(c) => {
-                self.tensor(node.outputs[0]).map_or(1.0, |t| about(self.graph.facts(), &t.shape[1])) / c.groups as f64
+                self.tensor(node.outputs[0]).map_or(1.0, |t| about(self.graph.facts(), &t.shape[1]))
+                    / c.groups as f64
             }
             _ => 1.0,
         };

@@ -133,12 +133,7 @@ impl<'g> Forms<'g> {
 
 impl Groups<'_> {
     /// What lowering makes of a group, gone through so, for a machine.
-    pub(super) fn lowered_of(
-        &self,
-        group: &Group,
-        rows: Rows,
-        machine: &Machine,
-    ) -> Result<Shared, Refused> {
+    pub(super) fn lowered_of(&self, group: &Group, rows: Rows, machine: &Machine) -> Result<Shared, Refused> {
         // How members of a device share loops is nobody's nest but one's.
         let lanes = if machine.spread == Spread::Team { machine.lanes } else { 0 };
         self.forms.borrow_mut().lowered(self.graph, group, self.orders, rows, lanes)

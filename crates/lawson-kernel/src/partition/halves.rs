@@ -37,10 +37,12 @@ impl Splitter<'_> {
         self.0.split(part.halves.as_ref()?)
     }
 
-    /// The seconds of one core that the two groups which a part was joined from were predicted to take.
+    /// The seconds of one core that the two groups which a part was joined from were predicted to take. One core waits for nobody before it starts them.
     pub(crate) fn apart(&self, part: &Part) -> Option<f64> {
         let [a, b] = &**part.halves.as_ref()?;
-        Some(self.0.costs.seconds(a.slots + b.slots))
+        let machine = self.0.costs.machine;
+        let working = a.slots + b.slots - 2.0 * machine.fmas_per_start;
+        Some(self.0.costs.seconds(working.max(0.0)) + 2.0 * machine.rates.launch)
     }
 }
 

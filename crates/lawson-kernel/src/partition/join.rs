@@ -577,7 +577,13 @@ impl<'g> Groups<'g> {
             _ => self.lower(nodes, &outputs).map(Shared::own),
         };
         let group = Group { nodes: self.flow.with_free(self.graph, nodes), outputs };
-        Part { group, operators: nodes.len(), lowered: lowered.map_err(Into::into), is_stage: false, halves: None }
+        Part {
+            group,
+            operators: nodes.len(),
+            lowered: lowered.map_err(Into::into),
+            is_stage: false,
+            halves: None,
+        }
     }
 
     /// Whether a body of a node has nodes in another place than the node.

@@ -23,11 +23,11 @@ mod stage;
 
 pub(crate) use halves::Splitter;
 
-use halves::Halves;
 use crate::group::{Group, Refused};
 use crate::layout::Orders;
 use crate::lower::Lowered;
 use crate::machine::{Machine, Machines};
+use halves::Halves;
 use lawson_graph::{Graph, NodeId, ValueId};
 
 /// Which operators may share a kernel.

@@ -6,7 +6,7 @@ use crate::host::{needs, refusals, staged};
 use crate::lower::takes;
 use crate::machine::Spread;
 use lawson_graph::op::{BinaryKind, Cumulative, Effect, Monoid, Reduce, WindowReduce};
-use lawson_graph::{Def, Graph, Node, NodeId, Op, ValueId};
+use lawson_graph::{DType, Def, Graph, Node, NodeId, Op, ValueId};
 
 /// Who computes and who reads each value, with what is free looked through.
 pub(super) struct Flow {
@@ -72,11 +72,13 @@ impl Flow {
                 read.for_each(|v| looped[v.index()] = false);
             }
         }
+        let widened = widened(graph);
         for n in graph.node_ids() {
             let node = graph.node(n);
             let kept = |v: &ValueId| flow.returned[v.index()] || !looped[v.index()];
             let by_loops = flow.host[n.index()].is_none();
-            flow.free[n.index()] = by_loops && is_free(node) && !node.outputs.iter().any(kept);
+            let is_free = is_free(node) || widened[n.index()];
+            flow.free[n.index()] = by_loops && is_free && !node.outputs.iter().any(kept);
         }
         // A view of a view is read by whoever must have it in memory.
         for n in graph.node_ids() {
@@ -196,6 +198,21 @@ fn copied(graph: &Graph, staged: &[bool]) -> Vec<bool> {
         copied[n.index()] = moves && !staged[n.index()] && node.inputs.iter().all(known);
     }
     copied
+}
+
+/// The casts of bytes that products alone read: a load that extends costs what a load does, and four bytes may be one step of a sum.
+fn widened(graph: &Graph) -> Vec<bool> {
+    let mut only = vec![true; graph.values().len()];
+    for node in graph.nodes().iter().filter(|n| !matches!(n.op, Op::Contract(_) | Op::Convolve(_))) {
+        node.inputs.iter().for_each(|v| only[v.index()] = false);
+    }
+    let widens = |node: &Node| {
+        let from = |v: &ValueId| graph.ty(*v).as_tensor().map(|t| t.dtype);
+        matches!(&node.op, Op::Cast(cast) if cast.to == DType::I32)
+            && node.inputs.iter().all(|v| matches!(from(v), Some(DType::I8 | DType::U8)))
+            && node.outputs.iter().all(|v| only[v.index()])
+    };
+    graph.nodes().iter().map(widens).collect()
 }
 
 fn is_free(node: &Node) -> bool {

@@ -13,7 +13,7 @@ use crate::expr::{Condition, Expr, ExprId, Load};
 use crate::index::Index;
 use crate::machine::{Machine, Spread};
 use crate::tree::{AccId, AxisId, Kernel, Kind, Store};
-use lawson_graph::Bindings;
+use lawson_graph::{Bindings, DType};
 
 /// The slots that each kind of unit is busy, and the least time by what waits for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,6 +63,7 @@ const LANE: f64 = 2.5;
 const STORE: f64 = 1.4;
 /// A scalar operation, as a part of a vector's: two fit in its slot.
 const SCALAR: f64 = 0.5;
+const MASK: f64 = 3.0;
 /// A condition of a guard that must be evaluated where it stands.
 const CONDITION: f64 = 2.4;
 /// What a load takes more for each condition of its guard, if it must ask.
@@ -369,7 +370,13 @@ impl<'k> Worker<'k> {
         }
         let cost = Operation::of(self.kernel, expr);
         let lanes = self.lanes(mask);
-        let scale = if lanes.is_some() || self.form == Form::Natural { 1.0 } else { SCALAR };
+        let is_mask = matches!(expr, Expr::Select(..)) || self.kernel.dtype(e) == DType::Bool;
+        let scale = match (lanes, self.form) {
+            (Some(_), _) | (_, Form::Natural) => 1.0,
+            // One truth goes through masks as sixteen do, and there are few of those.
+            _ if is_mask => MASK,
+            _ => SCALAR,
+        };
         // Division and its like take less for a scalar; everything else is counted as two a slot.
         self.frames[place].work.arithmetic += cost.slots * scale * points;
         self.flops += cost.flops * self.frames[place].runs * points * lanes.unwrap_or(1.0);
@@ -401,7 +408,8 @@ impl<'k> Worker<'k> {
         }
         // What several conditions say together is put together for each load.
         if asks && let Some(frame) = self.frames.last_mut() {
-            frame.work.arithmetic += GUARDED * guard.conditions.len() as f64;
+            let each = if self.vector.is_some() { GUARDED } else { GUARDED * MASK };
+            frame.work.arithmetic += each * guard.conditions.len() as f64;
         }
     }
 

@@ -101,10 +101,7 @@ pub(crate) fn meet_beside(kernel: &Kernel) -> Option<BufferId> {
         mine.retain(|a| kernel.buffer(a.buffer).role == Role::Output);
         for a in &before {
             let meets = |b: &&Access| {
-                b.buffer == a.buffer
-                    && (a.writes || b.writes)
-                    && !below(&scope, a, b)
-                    && !below(&scope, b, a)
+                b.buffer == a.buffer && (a.writes || b.writes) && !below(&scope, a, b) && !below(&scope, b, a)
             };
             if let Some(b) = mine.iter().find(meets) {
                 return Some(b.buffer);

@@ -140,7 +140,8 @@ impl<'k> Place<'k> {
             None => Ok(()),
             Some(buffer) => {
                 let buffer = &self.kernel.buffer(buffer).name;
-                let message = format!("nests at the root, which a team shares at once, may meet in `{buffer}`");
+                let message =
+                    format!("nests at the root, which a team shares at once, may meet in `{buffer}`");
                 Err(self.error(Code::KernelConflict, message).help(format!(
                     "store to parts of `{buffer}` that are apart in some dimension, or make the loops serial"
                 )))

@@ -8,9 +8,7 @@
 
 use crate::pass::Pass;
 use lawson_graph::op::{Effect, Op};
-use lawson_graph::{
-    Builder, Def, Graph, HostTensor, NodeId, Patch, Result, Type, Value, ValueId, interp,
-};
+use lawson_graph::{Builder, Def, Graph, HostTensor, NodeId, Patch, Result, Type, Value, ValueId, interp};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -126,7 +124,11 @@ impl Region {
         let mut left = max_elements;
         region.wanted.retain(|v| {
             let cone = cone(graph, *v);
-            let work: usize = cone.iter().flat_map(|n| &graph.node(*n).outputs).filter_map(|v| elements(graph.ty(*v))).sum();
+            let work: usize = cone
+                .iter()
+                .flat_map(|n| &graph.node(*n).outputs)
+                .filter_map(|v| elements(graph.ty(*v)))
+                .sum();
             let worth = pays(graph, *v, &cone, &uses) && work <= left;
             left -= if worth { work } else { 0 };
             worth
@@ -192,9 +194,8 @@ fn pays(graph: &Graph, v: ValueId, cone: &[NodeId], uses: &[u32]) -> bool {
     // What has fewer than eight bits is meant to stay so, and a table that others read, too, is not copied to lie in another order.
     let moves = |op: &Op| matches!(op, Op::Constant(_) | Op::Reshape(_) | Op::Transpose(_));
     let is_order = nodes().all(|n| moves(&n.op));
-    let alone = constants.all(|(v, t)| {
-        t.dtype().bits() >= 8 && (!is_order || uses.get(v.index()).is_some_and(|n| *n == 1))
-    });
+    let alone = constants
+        .all(|(v, t)| t.dtype().bits() >= 8 && (!is_order || uses.get(v.index()).is_some_and(|n| *n == 1)));
     alone || bytes <= LITTLE
 }
 
@@ -202,10 +203,9 @@ fn pays(graph: &Graph, v: ValueId, cone: &[NodeId], uses: &[u32]) -> bool {
 fn is_dear(op: &Op) -> bool {
     use lawson_graph::op::{BinaryKind, UnaryKind as U};
     match op {
-        Op::Unary(kind) => matches!(
-            kind,
-            U::Exp | U::Log | U::Sin | U::Cos | U::Tan | U::Tanh | U::Erf | U::Sqrt | U::Rsqrt
-        ),
+        Op::Unary(kind) => {
+            matches!(kind, U::Exp | U::Log | U::Sin | U::Cos | U::Tan | U::Tanh | U::Erf | U::Sqrt | U::Rsqrt)
+        }
         Op::Binary(kind) => matches!(kind, BinaryKind::Pow | BinaryKind::Atan2),
         Op::Contract(_) | Op::Convolve(_) | Op::Cumulative(_) | Op::Sort(_) => true,
         _ => false,

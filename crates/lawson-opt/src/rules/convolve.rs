@@ -88,9 +88,10 @@ fn by_phases(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<ValueId>>>
         phases.push(of);
     }
     let count = phases.iter().try_fold(1i64, |n, p| n.checked_mul(p.count)).unwrap_or(i64::MAX);
-    let whole = phases.iter().zip(&y[2..]).all(|(p, size)| {
-        rw.facts().is_nonnegative(&(p.size.clone() * p.count - size.clone()))
-    });
+    let whole = phases
+        .iter()
+        .zip(&y[2..])
+        .all(|(p, size)| rw.facts().is_nonnegative(&(p.size.clone() * p.count - size.clone())));
     if count > MOST_PHASES || !whole || y.iter().any(|d| d.is(0)) {
         return Ok(None);
     }
@@ -133,7 +134,10 @@ impl Parts<'_> {
             let high = self.phases[i].size.clone() + (count - 1) + first - size.clone();
             let sides = [low, high].map(|side| match rw.facts().is_nonnegative(&side) {
                 true => Some((side, Dim::ZERO)),
-                false => rw.facts().is_nonnegative(&(Dim::ZERO - side.clone())).then(|| (Dim::ZERO, Dim::ZERO - side)),
+                false => rw
+                    .facts()
+                    .is_nonnegative(&(Dim::ZERO - side.clone()))
+                    .then(|| (Dim::ZERO, Dim::ZERO - side)),
             });
             let [Some((low, before)), Some((high, behind))] = sides else { return Ok(None) };
             let left = size.clone() - before.clone() - behind.clone();
@@ -220,8 +224,11 @@ impl Parts<'_> {
                 let zero = rw.scalar(dtype, 0.0)?;
                 rw.broadcast_to(zero, shape.clone())?
             } else {
-                let mut op =
-                    Slice { start: vec![Dim::ZERO; self.w.rank()], size: self.w.to_vec(), step: vec![1; self.w.rank()] };
+                let mut op = Slice {
+                    start: vec![Dim::ZERO; self.w.rank()],
+                    size: self.w.to_vec(),
+                    step: vec![1; self.w.rank()],
+                };
                 for (i, of) in at.iter().enumerate() {
                     let Some((first, taps, _)) = *of else { continue };
                     (op.start[2 + i], op.size[2 + i]) = (Dim::from(first), Dim::from(taps));
@@ -234,7 +241,9 @@ impl Parts<'_> {
             };
             stacked.push(part);
             // The next number, the last axis first.
-            let Some(i) = (0..number.len()).rev().find(|i| number[*i] + 1 < self.phases[*i].count) else { break };
+            let Some(i) = (0..number.len()).rev().find(|i| number[*i] + 1 < self.phases[*i].count) else {
+                break;
+            };
             number[i] += 1;
             number[i + 1..].iter_mut().for_each(|n| *n = 0);
         }

@@ -6,6 +6,7 @@ mod axes;
 mod cast;
 mod concat;
 mod convolve;
+mod integers;
 mod loops;
 mod shape;
 mod sink;
@@ -24,6 +25,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         slice::RULES,
         absorb::RULES,
         convolve::RULES,
+        integers::RULES,
         sink::RULES,
         loops::RULES,
     ]
