@@ -20,7 +20,7 @@ use crate::partition::{Fusion, Part, Partition, Refusal, Splitter, partition_spl
 use crate::plan::{Action, Interpreted, Place, Plan, PlanBuffer, Scheduled, Slot, Step, Unjoined, ValuePort};
 use crate::tree::Kernel;
 use lawson_graph::{
-    Decomposed, Def, Dim, Error, Graph, NodeId, Op, Result, Symbol, TensorType, Type, ValueId,
+    Decomposed, Def, Dim, Error, Graph, HostTensor, NodeId, Op, Result, Symbol, TensorType, Type, ValueId,
 };
 use scheduled::Wanted;
 use std::collections::{HashMap, HashSet};
@@ -318,7 +318,21 @@ impl Planner<'_, '_, '_> {
     }
 
     fn is_constant(&self, v: ValueId) -> bool {
-        matches!(self.graph.defining(v).map(|n| &n.op), Some(Op::Constant(_)))
+        self.constant_of(v).is_some()
+    }
+
+    /// The tensor of a constant of the graph, or of one outside of a body that comes into it.
+    fn constant_of(&self, v: ValueId) -> Option<HostTensor> {
+        if let Some(Op::Constant(t)) = self.graph.defining(v).map(|n| &n.op) {
+            return Some(t.clone());
+        }
+        let Def::Input(_) = self.graph.value(v).def else { return None };
+        match &self.common.plan.buffer(*self.slots.get(&v)?).place {
+            Place::Constant { tensor: Some(t), dims, layout } if *layout == Layout::row_major(dims) => {
+                Some(t.clone())
+            }
+            _ => None,
+        }
     }
 
     /// The buffer that a kernel reads a value from.
@@ -332,6 +346,9 @@ impl Planner<'_, '_, '_> {
 
     /// The buffer of a value as the graph has it: row-major.
     fn slot(&mut self, v: ValueId) -> Result<Slot> {
+        if let Some(s) = self.slots.get(&v) {
+            return Ok(*s);
+        }
         if self.is_constant(v) {
             let dims = self.tensor(v)?.shape.to_vec();
             let layout = Layout::row_major(&dims);
@@ -350,9 +367,7 @@ impl Planner<'_, '_, '_> {
         if let Some((_, s)) = self.constants.get(&v).and_then(|all| all.iter().find(|(l, _)| *l == layout)) {
             return Ok(*s);
         }
-        let Some(Op::Constant(t)) = self.graph.defining(v).map(|n| &n.op) else {
-            return Err(Error::internal("a constant that is none"));
-        };
+        let t = self.constant_of(v).ok_or_else(|| Error::internal("a constant that is none"))?;
         let taken = TensorType::new(t.dtype(), [layout.size.clone()]);
         let slot = self.common.plan.add_buffer(PlanBuffer {
             name: self.graph.value_name(v),

@@ -230,6 +230,12 @@ impl<'k> Chooser<'k> {
         true
     }
 
+    /// How many iterations a loop has, or usually has.
+    fn usual(&self, f: &For) -> i64 {
+        let usual = || f.end.as_dim().map(|end| self.kernel.facts.usual(end));
+        extent(f).or_else(usual).unwrap_or(SOME_ROWS)
+    }
+
     /// How many rows a loop has, or may have where they are not counted: many, unless facts say that they are few.
     fn likely_rows(&self, f: &For) -> i64 {
         let most = || self.kernel.facts.bounds(f.end.as_dim()?).1;
@@ -252,7 +258,7 @@ impl<'k> Chooser<'k> {
                 && self.can_be_copied(a, along)
                 && n.loops.iter().any(|f| {
                     f.axis != along
-                        && extent(f).is_none_or(|e| e >= ROWS_WORTH_PACKING)
+                        && self.usual(f) >= ROWS_WORTH_PACKING
                         && stride(&a.offset, f.axis) == Stride::None
                 })
         };
@@ -505,7 +511,7 @@ impl<'k> Chooser<'k> {
     fn packed(&self, c: &Contraction<'k>) -> Vec<Packed> {
         let mut out: Vec<Packed> = Vec::new();
         let Some(row) = c.row() else { return out };
-        let many = extent(row).is_none_or(|e| e >= ROWS_WORTH_PACKING);
+        let many = self.usual(row) >= ROWS_WORTH_PACKING;
         if c.position != Position::Root || !many {
             return out;
         }
