@@ -359,3 +359,19 @@ fn short_transforms_take_signals_with_and_without_an_axis_for_parts() {
         [9.0, 0.0, -4.0, 3.0, -1.0, 0.0, 9.0, 0.0, 3.0, -4.0, 1.0, 0.0, 6.0, 0.0, 0.0, 4.0, -2.0, 0.0];
     near(&with.reshaped(&[18]).unwrap(), &expected);
 }
+
+#[test]
+fn a_region_means_nothing_but_to_a_crop() {
+    // Until version 12 it was no optional operand: exporters write an empty constant, or any.
+    let x = host(&[1, 1, 2], &[1f32, 2.0]);
+    for region in [host::<f32>(&[0], &[]), host(&[6], &[0.5f32; 6])] {
+        let constants = [("roi", region), ("scales", host(&[3], &[1f32, 1.0, 2.0]))];
+        let n = node("Resize", "x roi scales", "y")
+            .text("mode", "nearest")
+            .text("nearest_mode", "floor")
+            .text("coordinate_transformation_mode", "asymmetric");
+        let g = graph(vec![input("x", DType::F32, &["1", "1", "2"])], &constants, vec![n], "y");
+        let g = import(&model(11, g)).unwrap();
+        assert_eq!(floats(&eval(&g, std::slice::from_ref(&x))[0]), [1.0, 1.0, 2.0, 2.0]);
+    }
+}
