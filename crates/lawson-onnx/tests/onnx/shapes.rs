@@ -2,6 +2,7 @@
 
 use crate::model::*;
 use lawson_graph::{Code, DType, HostTensor};
+use lawson_onnx::proto::NodeProto;
 
 #[test]
 fn named_dimensions_are_shared_and_unnamed_ones_are_not() {
@@ -305,4 +306,74 @@ fn what_is_found_in_constants_has_a_known_size() {
     let g = import_graph(graph(inputs, &constants, nodes, "y")).unwrap();
     assert_eq!(g.ty(g.outputs()[0].value).to_string(), "f32[3, N]");
     assert!(!ops(&g).contains(&"symbol"), "{:?}", ops(&g));
+}
+
+#[test]
+fn sizes_are_followed_through_i32() {
+    // As converters from TensorFlow and Paddle write every shape: all of it in i32, back to i64 at the end.
+    let nodes = |last: NodeProto| {
+        vec![
+            node("Shape", "x", "shape"),
+            node("Cast", "shape", "s").int("to", 6),
+            node("Slice", "s zero one zero", "b"),
+            node("Squeeze", "b zero", "scalar"),
+            node("Mul", "scalar three", "m"),
+            node("Div", "m two", "d"),
+            node("Sub", "d scalar", "half"),
+            node("Add", "half scalar", "again"),
+            node("Max", "again scalar", "most"),
+            node("Unsqueeze", "most zero", "rows"),
+            node("Concat", "rows four", "target32").int("axis", 0),
+            node("Gather", "target32 order", "ordered"),
+            node("Cast", "ordered", "target").int("to", 7),
+            last,
+        ]
+    };
+    let constants = [
+        ("zero", host(&[1], &[0i64])),
+        ("one", host(&[1], &[1i64])),
+        ("two", HostTensor::scalar(2i32)),
+        ("three", HostTensor::scalar(3i32)),
+        ("four", host(&[1], &[4i32])),
+        ("order", host(&[2], &[0i64, 1])),
+        ("e", host(&[1], &[0f32])),
+    ];
+    let made = |last: NodeProto| {
+        let g = graph(vec![input("x", DType::F32, &["b", "6"])], &constants, nodes(last), "y");
+        import_graph(g).unwrap()
+    };
+    let expand = made(node("Expand", "e target", "y"));
+    assert_eq!(expand.ty(expand.outputs()[0].value).to_string(), "f32[b + (b / 2), 4]");
+    let short = |op: &str| {
+        let nodes = vec![
+            node("Shape", "x", "shape"),
+            node("Cast", "shape", "s").int("to", 6),
+            node("Slice", "s zero one zero", "b"),
+            node("Concat", "b rest", "target32").int("axis", 0),
+            node("Cast", "target32", "target").int("to", 7),
+            node(op, "x target", "y"),
+        ];
+        let constants = [
+            ("zero", host(&[1], &[0i64])),
+            ("one", host(&[1], &[1i64])),
+            ("rest", host(&[1], &[12i32])),
+        ];
+        let g = import_graph(graph(vec![input("x", DType::F32, &["b", "3", "4"])], &constants, nodes, "y"));
+        let g = g.unwrap();
+        (ops(&g).len(), g.ty(g.outputs()[0].value).to_string())
+    };
+    assert_eq!(short("Reshape"), (1, "f32[b, 12]".to_string()));
+}
+
+#[test]
+fn sizes_in_i32_are_data_of_that_dtype() {
+    let nodes = vec![
+        node("Shape", "x", "shape"),
+        node("Cast", "shape", "s").int("to", 6),
+        node("Mul", "s two", "y"),
+    ];
+    let constants = [("two", HostTensor::scalar(2i32))];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N", "3"])], &constants, nodes, "y")).unwrap();
+    let y = eval(&g, &[host(&[4, 3], &[0f32; 12])]).remove(0);
+    assert_eq!(y.to_vec::<i32>().unwrap(), [8, 6]);
 }
