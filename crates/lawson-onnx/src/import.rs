@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     nodes_left: Cell<usize>,
     /// Inputs whose elements may be asked for.
     pub(crate) deciding: BTreeSet<String>,
+    /// The names of the model's outputs.
+    pub(crate) outputs: BTreeSet<String>,
     /// Inputs whose elements an operator asked for in vain.
     pub(crate) asked: RefCell<BTreeSet<String>>,
 }
@@ -135,6 +137,7 @@ fn imported(
             survey::nodes_of(proto).saturating_mul(NODES_FOR_EACH).clamp(NODES_FOR_ANY, MAX_NODES),
         ),
         deciding: BTreeSet::new(),
+        outputs: graph.output.iter().filter_map(|o| o.name.clone()).collect(),
         asked: RefCell::default(),
     };
 
@@ -149,8 +152,8 @@ fn imported(
         return Err(Error::new(Code::UnknownName, format!("the model has no input `{name}` to be fixed"))
             .help(format!("its inputs are {}", known.join(", "))));
     }
-    let names =
-        Names::of(inputs().filter(|i| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default())));
+    let is_open = |i: &&ValueInfoProto| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default());
+    let names = Names::of(inputs().filter(is_open), special);
     for info in inputs() {
         let name = info.name.as_deref().unwrap_or_default();
         if let Some(tensor) = options.fixed.get(name) {
@@ -162,8 +165,8 @@ fn imported(
             return Err(Error::new(Code::OnnxModel, "an input has no name").at(input_field(graph, info)));
         }
         let ty = names.input_type(&mut b, info, special)?;
-        // What depends on an input that is known, and is not known all the same, only a run tells.
-        if ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
+        // What depends on an input that is known, and is not known all the same, only a run tells; so where nobody can be asked.
+        if special.has_values() && ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
             shared.deciding.insert(name.to_string());
         }
         let value = b.input(name, ty).map_err(|e| {

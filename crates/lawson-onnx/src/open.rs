@@ -9,7 +9,7 @@
 
 use crate::item::{Item, MAX_KNOWN};
 use crate::node::NodeCx;
-use lawson_graph::op::DefineSymbol;
+use lawson_graph::op::{BinaryKind, CompareKind, DefineSymbol};
 use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Symbol, TensorType, ValueId};
 use std::collections::HashSet;
 
@@ -44,6 +44,10 @@ pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Elemen
                 value = *x;
                 continue;
             }
+            (Op::Broadcast(_), [x]) if b.shape(*x).is_ok_and(|s| s.elements().is(1)) => {
+                (value, at) = (*x, 0);
+                continue;
+            }
             (Op::Concat(_), parts) if b.shape(value).is_ok_and(|s| s.rank() == 1) => {
                 if let Some((part, left)) = part_of(b, parts, at) {
                     (value, at) = (part, left);
@@ -54,6 +58,64 @@ pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Elemen
             _ => None,
         };
         return known.map_or(Element::Computed(value, at), Element::Known);
+    }
+}
+
+/// What an element is more than another one: where that one stands, if it is not 0, and the difference.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Offset {
+    /// The value and the place in it.
+    pub(crate) base: Option<(ValueId, i64)>,
+    /// How much more.
+    pub(crate) by: Dim,
+}
+
+/// How far a sum is followed.
+const MAX_SUMMANDS: usize = 16;
+
+/// An element as another one and what was added to it.
+pub(crate) fn offset(b: &Builder<'_>, element: &Element) -> Offset {
+    let mut by = Dim::ZERO;
+    let mut element = element.clone();
+    for _ in 0..MAX_SUMMANDS {
+        let (value, at) = match &element {
+            Element::Known(dim) => return Offset { base: None, by: by + dim.clone() },
+            Element::Computed(value, at) => (*value, *at),
+        };
+        let sum = b.defining(value).and_then(|node| match (&node.op, node.inputs.as_slice()) {
+            (Op::Binary(kind @ (BinaryKind::Add | BinaryKind::Sub)), [x, y]) => {
+                match (kind, origin(b, *x, at), origin(b, *y, at)) {
+                    (BinaryKind::Add, Element::Known(d), rest)
+                    | (BinaryKind::Add, rest, Element::Known(d)) => Some((rest, d)),
+                    (BinaryKind::Sub, rest, Element::Known(d)) => Some((rest, -d)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        let Some((rest, more)) = sum else { break };
+        (element, by) = (rest, by + more);
+    }
+    match element {
+        Element::Known(dim) => Offset { base: None, by: by + dim },
+        Element::Computed(value, at) => Offset { base: Some((value, at)), by },
+    }
+}
+
+/// Two sizes of which a value says whether they are equal.
+pub(crate) fn equal_sizes(b: &Builder<'_>, mut value: ValueId) -> Option<(Dim, Dim)> {
+    loop {
+        let node = b.defining(value)?;
+        match (&node.op, node.inputs.as_slice()) {
+            (Op::Reshape(_), [x]) => value = *x,
+            (Op::Compare(CompareKind::Eq), [x, y]) if b.shape(value).is_ok_and(|s| s.elements().is(1)) => {
+                return match (origin(b, *x, 0), origin(b, *y, 0)) {
+                    (Element::Known(x), Element::Known(y)) => Some((x, y)),
+                    _ => None,
+                };
+            }
+            _ => return None,
+        }
     }
 }
 
