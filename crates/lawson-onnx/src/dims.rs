@@ -188,7 +188,8 @@ fn chosen(operands: &[Option<DimTensor>]) -> Option<Item> {
 }
 
 fn concat(axis: Option<i64>, parts: Option<&[&DimTensor]>) -> Option<Item> {
-    let parts = parts.filter(|p| !p.is_empty() && p.iter().all(|t| t.sizes.len() == 1) && matches!(axis, Some(0 | -1)))?;
+    let parts = parts
+        .filter(|p| !p.is_empty() && p.iter().all(|t| t.sizes.len() == 1) && matches!(axis, Some(0 | -1)))?;
     let dtype = parts[0].dtype;
     if parts.iter().any(|t| t.dtype != dtype) {
         return None;
