@@ -10,7 +10,7 @@
 use crate::item::{Item, MAX_KNOWN};
 use crate::node::NodeCx;
 use lawson_graph::op::{BinaryKind, CompareKind, DefineSymbol};
-use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Symbol, TensorType, ValueId};
+use lawson_graph::{Builder, DType, Dim, HostTensor, Op, Result, Shape, Symbol, TensorType, ValueId};
 use std::collections::HashSet;
 
 /// The most sizes of one operand.
@@ -28,13 +28,25 @@ pub(crate) enum Element {
     Computed(ValueId, i64),
 }
 
+/// Whether an element is an integer, or a float that is one.
+fn is_whole(t: &HostTensor, at: usize) -> bool {
+    match t.dtype() {
+        DType::Str => false,
+        d if d.is_float() => t.float_at(at).fract() == 0.0 && t.float_at(at).abs() < 1e9,
+        _ => true,
+    }
+}
+
 /// Where an element of a value comes from.
 pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
     loop {
         let Some(node) = b.defining(value) else { return Element::Computed(value, at) };
         let index = usize::try_from(at).unwrap_or(usize::MAX);
         let known = match (&node.op, node.inputs.as_slice()) {
-            (Op::Constant(t), _) if index < t.len() => i64::try_from(t.int_at(index)).ok().map(Dim::from),
+            (Op::Constant(t), _) if index < t.len() && is_whole(t, index) => {
+                let whole = if t.dtype().is_float() { t.float_at(index) as i128 } else { t.int_at(index) };
+                i64::try_from(whole).ok().map(Dim::from)
+            }
             (Op::Dims(p), _) => p.dims.get(index).cloned(),
             (Op::Reshape(_), [x]) => {
                 value = *x;
@@ -102,15 +114,15 @@ pub(crate) fn offset(b: &Builder<'_>, element: &Element) -> Offset {
     }
 }
 
-/// Two sizes of which a value says whether they are equal.
-pub(crate) fn equal_sizes(b: &Builder<'_>, mut value: ValueId) -> Option<(Dim, Dim)> {
+/// Two sizes of which a value says how they compare.
+pub(crate) fn compared_sizes(b: &Builder<'_>, mut value: ValueId) -> Option<(CompareKind, Dim, Dim)> {
     loop {
         let node = b.defining(value)?;
         match (&node.op, node.inputs.as_slice()) {
             (Op::Reshape(_), [x]) => value = *x,
-            (Op::Compare(CompareKind::Eq), [x, y]) if b.shape(value).is_ok_and(|s| s.elements().is(1)) => {
+            (Op::Compare(kind), [x, y]) if b.shape(value).is_ok_and(|s| s.elements().is(1)) => {
                 return match (origin(b, *x, 0), origin(b, *y, 0)) {
-                    (Element::Known(x), Element::Known(y)) => Some((x, y)),
+                    (Element::Known(x), Element::Known(y)) => Some((*kind, x, y)),
                     _ => None,
                 };
             }

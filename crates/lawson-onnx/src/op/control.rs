@@ -3,10 +3,10 @@
 //! A branch whose condition is known is inlined; one whose results differ in sizes is computed on both sides (`merge.rs`). A loop that always runs as often as it says, a number known from shapes, is
 //! a `scan`, which can also stack results; any other is a `while`. Bodies are closed graphs: values that they use from around
 //! them are captures. A state that only grows is a stacked result (`grow.rs`). A loop that is neither, because its state is a sequence or changes its shape, is unrolled, if it is
-//! known how often it runs (`unroll.rs`).
+//! known how often it runs (`unroll.rs`). A condition that only counts says how often, too (`count.rs`).
 
 use super::grow::{self, Growth};
-use super::{merge, unroll};
+use super::{count, merge, unroll};
 use crate::import::{MAX_DEPTH, nodes};
 use crate::item::Item;
 use crate::node::NodeCx;
@@ -147,9 +147,9 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 
 /// Whether a condition is that two sizes are equal, and that could be made a fact or is checked from then on.
 fn presupposed(cx: &mut NodeCx<'_, '_>, condition: ValueId) -> Result<bool> {
-    match open::equal_sizes(cx.b, condition) {
-        Some((a, b)) => cx.require_equal(&a, &b),
-        None => Ok(false),
+    match open::compared_sizes(cx.b, condition) {
+        Some((CompareKind::Eq, a, b)) => cx.require_equal(&a, &b),
+        _ => Ok(false),
     }
 }
 
@@ -189,10 +189,10 @@ enum Limit {
 }
 
 /// A loop as it is written: `body(iteration, condition, carried…)` gives `condition, carried…, stacked…`.
-struct Loop<'a> {
-    body: &'a GraphProto,
+pub(super) struct Loop<'a> {
+    pub(super) body: &'a GraphProto,
     limit: Limit,
-    carried: Vec<ValueId>,
+    pub(super) carried: Vec<ValueId>,
     captures: Vec<Capture>,
     /// What the last results of the body are parts of.
     growths: &'a [Growth],
@@ -271,12 +271,21 @@ fn grown(
 
 /// The loop as an operator with a body of its own.
 fn rolled(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>) -> Result<Vec<Item>> {
+    let least = |length: &Dim| {
+        let facts = cx.b.facts();
+        if facts.is_nonnegative(length) { length.clone() } else { length.max(&Dim::ZERO) }
+    };
+    let known = match &lp.limit {
+        Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, lp.body)? => Some(least(length)),
+        Limit::Known(most) => count::iterations(cx, lp).map(|count| count.min(&least(most))),
+        Limit::None => count::iterations(cx, lp),
+        Limit::Value(_) => None,
+    };
+    if let Some(length) = known {
+        let length = cx.b.facts().simplify(&length);
+        return as_scan(cx, lp, length);
+    }
     match &lp.limit {
-        Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, lp.body)? => {
-            let facts = cx.b.facts();
-            let length = if facts.is_nonnegative(length) { length.clone() } else { length.max(&Dim::ZERO) };
-            as_scan(cx, lp, length)
-        }
         _ if lp.body.output.len() > lp.carried.len() + 1 => {
             if cx.has(0) {
                 let item = cx.item(0)?;
