@@ -375,3 +375,18 @@ fn a_region_means_nothing_but_to_a_crop() {
         assert_eq!(floats(&eval(&g, std::slice::from_ref(&x))[0]), [1.0, 1.0, 2.0, 2.0]);
     }
 }
+
+#[test]
+fn windows_without_a_place_and_convolutions_of_nothing_give_what_the_definition_says() {
+    let x = host(&[1, 3, 1, 1], &[1f32, 2.0, 3.0]);
+    for op in ["MaxPool", "AveragePool", "LpPool"] {
+        let n = node(op, "x", "y").ints("kernel_shape", &[2, 2]).ints("strides", &[2, 2]);
+        assert_eq!(apply(18, n, std::slice::from_ref(&x)).sizes(), [1, 3, 0, 0], "{op}");
+    }
+    // Twice one before the first element, and a kernel of three: one element, which is the bias.
+    let (x, w) = (HostTensor::zeros(DType::F32, &[1, 2, 0, 0]).unwrap(), host(&[2, 3, 3, 3], &[1f32; 54]));
+    let n = node("ConvTranspose", "x w b", "y").ints("strides", &[2, 2]);
+    let y = apply(18, n, &[x, w, host(&[3], &[5f32, 6.0, 7.0])]);
+    assert_eq!(y.sizes(), [1, 3, 1, 1]);
+    near(&y, &[5.0, 6.0, 7.0]);
+}
