@@ -10,7 +10,7 @@ use crate::proto::{AttributeProto, GraphProto, NodeProto, attribute_type as kind
 use crate::scope::{Scope, Stance};
 use lawson_graph::op::HostCall;
 use lawson_graph::{
-    Builder, Code, DType, Dim, Error, HostTensor, Op, Place, Relation, Result, Shape, Type, ValueId,
+    Builder, Code, DType, Dim, Error, Fact, HostTensor, Op, Place, Relation, Result, Shape, Type, ValueId,
 };
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -229,7 +229,24 @@ impl<'a, 's> NodeCx<'a, 's> {
             return Ok(());
         }
         let (a, b) = if a.as_const().is_some() { (b, a) } else { (a, b) };
-        self.b.fact(a.clone(), Relation::Eq, b.clone())
+        self.state_equal(a.clone(), b.clone())
+    }
+
+    /// States that two sizes are equal. Where that would put a size which is found later in a run in the place of one that is there before,
+    /// it is said as two comparisons, which replace nothing.
+    fn state_equal(&mut self, a: Dim, b: Dim) -> Result<()> {
+        let fact = Fact::new(a.clone(), Relation::Eq, b.clone());
+        let facts = self.b.facts();
+        let is_late = facts.replacement(&fact).is_some_and(|(old, new)| {
+            let mut found = false;
+            new.visit_symbols(&mut |s| found |= self.b.is_defined(s));
+            found && facts.age(&new) > facts.age(&old)
+        });
+        if !is_late {
+            return self.b.fact(a, Relation::Eq, b);
+        }
+        self.b.fact(a.clone(), Relation::Ge, b.clone())?;
+        self.b.fact(a, Relation::Le, b)
     }
 
     /// The same for a difference that must not be negative; whether that is known from then on.
@@ -278,8 +295,8 @@ impl<'a, 's> NodeCx<'a, 's> {
         // What contradicts the rest is refused where the node is built, in terms of the node.
         let _ = match (remainder, left.as_const()) {
             (Some(remainder), _) => self.b.fact(remainder, Relation::Eq, 0),
-            (None, Some(_)) => self.b.fact(right, Relation::Eq, left),
-            (None, None) => self.b.fact(left, Relation::Eq, right),
+            (None, Some(_)) => self.state_equal(right, left),
+            (None, None) => self.state_equal(left, right),
         };
         Ok(())
     }

@@ -229,6 +229,44 @@ impl Facts {
         implied.into_iter().try_for_each(|gap| self.add_nonnegative(gap))
     }
 
+    /// What stands in the place of something once a fact is added, if the fact is such an equality.
+    pub fn replacement(&self, fact: &Fact) -> Option<(Dim, Dim)> {
+        let gap = self.substituted(&(fact.left.clone() - fact.right.clone()));
+        if fact.relation != Relation::Eq || gap.as_const().is_some() || gap.is_overflow() {
+            return None;
+        }
+        let gap = without_content(gap);
+        if as_residue(&gap).is_some() {
+            return None;
+        }
+        let symbol = self.solved_for_symbol(&gap).map(|(s, value)| (Dim::from(s), value));
+        symbol.or_else(|| solved_for_atom(&gap))
+    }
+
+    /// When the youngest symbol of an expression was first mentioned in a fact, as the number of that fact.
+    pub fn age(&self, dim: &Dim) -> usize {
+        let first = |s: &Symbol| {
+            let mentions = |f: &Fact| f.left.mentions(s) || f.right.mentions(s);
+            self.written.iter().position(mentions).unwrap_or(self.written.len())
+        };
+        let mut youngest = 0;
+        dim.visit_symbols(&mut |s| youngest = youngest.max(first(s)));
+        youngest
+    }
+
+    /// `±s + rest == 0` with `s` not in `rest`, as `s = ∓rest`: for the symbol that is the last to be mentioned.
+    fn solved_for_symbol(&self, gap: &Dim) -> Option<(Symbol, Dim)> {
+        let candidates = gap.terms().iter().filter_map(|t| match t.monomial.as_slice() {
+            [(Atom::Symbol(s), 1)] if t.coefficient.unsigned_abs() == 1 => {
+                let this = Dim::monomial(t.monomial.clone(), t.coefficient);
+                let rest = gap.clone() - this;
+                (!rest.mentions(s)).then(|| (s.clone(), if t.coefficient == 1 { -rest } else { rest }))
+            }
+            _ => None,
+        });
+        candidates.max_by_key(|(s, _)| self.age(&Dim::from(s.clone())))
+    }
+
     /// `gap == 0`; `None` if that contradicts.
     fn add_equal(&mut self, gap: &Dim) -> Option<()> {
         let gap = self.substituted(gap);
@@ -261,16 +299,7 @@ impl Facts {
             }
             return Some(());
         }
-        // ±s + rest == 0 with s not in rest: s = ∓rest
-        let solved = gap.terms().iter().rev().find_map(|t| match t.monomial.as_slice() {
-            [(Atom::Symbol(s), 1)] if t.coefficient.unsigned_abs() == 1 => {
-                let this = Dim::monomial(t.monomial.clone(), t.coefficient);
-                let rest = gap.clone() - this;
-                (!rest.mentions(s)).then(|| (s.clone(), if t.coefficient == 1 { -rest } else { rest }))
-            }
-            _ => None,
-        });
-        if let Some((symbol, value)) = solved {
+        if let Some((symbol, value)) = self.solved_for_symbol(&gap) {
             let known = self.known_of(&symbol);
             for other in self.equal.values_mut() {
                 *other = other.substitute(&|s| (*s == symbol).then(|| value.clone()));

@@ -368,3 +368,24 @@ fn a_part_whose_end_is_one_behind_its_start_has_one_element() {
     let error = try_run(&made(true, 2), &[x]).unwrap_err();
     assert!(error.to_string().contains("onnx.Fits"), "{error}");
 }
+
+#[test]
+fn a_size_that_is_there_is_not_replaced_by_one_that_is_found_later() {
+    // As many rows as a product of two numbers says, which is computed from the number of rows.
+    let nodes = vec![
+        node("Shape", "x", "rows"),
+        node("Div", "rows n", "m"),
+        node("Concat", "n m", "target").int("axis", 0),
+        node("Reshape", "x target", "r"),
+        node("Shape", "x", "again"),
+        node("Reshape", "r again", "flat"),
+        node("Add", "flat x", "y"),
+    ];
+    let inputs = vec![input("x", DType::F32, &["N"]), input("n", DType::I64, &["1"])];
+    let g = import_graph(graph(inputs, &[], nodes, "y r")).unwrap();
+    // Otherwise the rows, which the sizes come from, would be said by the sizes.
+    assert_eq!(g.facts().simplify(&g.ty(g.inputs()[0]).as_tensor().unwrap().shape[0]).to_string(), "N");
+    let y = try_run(&g, &[filled(&[6]), ints(&[2])]).unwrap();
+    assert_eq!((y[0].sizes(), y[1].sizes()), (&[6][..], &[2, 3][..]));
+    refused(&g, &[filled(&[6]), ints(&[4])]);
+}
