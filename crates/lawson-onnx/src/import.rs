@@ -153,7 +153,7 @@ fn imported(
             .help(format!("its inputs are {}", known.join(", "))));
     }
     let is_open = |i: &&ValueInfoProto| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default());
-    let names = Names::of(inputs().filter(is_open), special);
+    let names = Names::of(inputs().filter(is_open), special, &options.sizes);
     for info in inputs() {
         let name = info.name.as_deref().unwrap_or_default();
         if let Some(tensor) = options.fixed.get(name) {
@@ -175,6 +175,9 @@ fn imported(
             )
         })?;
         scope.define(name, special.input(&mut b, name, value)?)?;
+    }
+    if !special.fixes_sizes() {
+        names.check_fixed()?;
     }
     let model = Model { opsets, functions: &functions, shared: &shared };
     let outputs = nodes(&model, &mut b, &mut scope, graph, 0);

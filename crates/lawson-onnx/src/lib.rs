@@ -64,6 +64,9 @@ pub struct ImportOptions {
     pub folder: Option<PathBuf>,
     /// Inputs that are constants from now on, by name: sizes, axes or flags that the graph's shapes depend on.
     pub fixed: BTreeMap<String, HostTensor>,
+    /// Sizes that are fixed, by the names that the model gives them, or that the graph gives those without one (`x_0` for the first axis of an
+    /// input `x`). What could not be imported with open sizes can be for these, and is compiled for nothing else.
+    pub sizes: BTreeMap<String, usize>,
 }
 
 /// A model that was read, and can be imported more than once.

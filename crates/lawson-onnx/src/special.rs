@@ -34,6 +34,11 @@ impl<'v> Special<'v> {
         self.given.is_some()
     }
 
+    /// Whether all sizes of what is given are taken for granted.
+    pub(crate) fn fixes_sizes(&self) -> bool {
+        self.sizes
+    }
+
     /// The value that an input will have.
     pub(crate) fn value(&self, name: &str) -> Option<&'v Value> {
         self.given?.get(name)

@@ -14,8 +14,9 @@ use crate::special::Special;
 use crate::tensor::dtype;
 use lawson_graph::{
     Builder, Code, DType, Dim, Error, HostTensor, Place, Relation, Result, Shape, Symbol, Type, Value,
-    parse_dim,
+    no_such_size, parse_dim,
 };
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The dimensions that the inputs name.
@@ -25,6 +26,10 @@ pub(crate) struct Names {
     plain: BTreeSet<String>,
     /// Names of sizes that differ.
     unequal: BTreeSet<String>,
+    /// Sizes that are fixed.
+    sizes: BTreeMap<String, usize>,
+    /// The names of sizes that were met.
+    met: RefCell<BTreeSet<String>>,
 }
 
 /// Whether the text is a name and nothing else.
@@ -104,8 +109,9 @@ impl Names {
     pub(crate) fn of<'a>(
         inputs: impl IntoIterator<Item = &'a ValueInfoProto>,
         special: &Special<'_>,
+        fixed: &BTreeMap<String, usize>,
     ) -> Names {
-        let mut names = Names::default();
+        let mut names = Names { sizes: fixed.clone(), ..Names::default() };
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for info in inputs {
             let given = special.value(info.name.as_deref().unwrap_or_default()).and_then(Value::as_tensor);
@@ -248,6 +254,19 @@ impl Names {
                 }
                 _ => Dim::from(self.fresh(&format!("{name}_{axis}"))),
             };
+            dim.visit_symbols(&mut |s| {
+                self.met.borrow_mut().insert(s.name().to_string());
+            });
+            let dim = dim.substitute(&|s| self.sizes.get(s.name()).map(|n| Dim::from(*n)));
+            if let Some(negative) = dim.as_const().filter(|n| *n < 0) {
+                return Err(Error::new(
+                    Code::InputType,
+                    format!(
+                        "dimension {axis} of the input `{name}` is {negative} for the sizes that are fixed"
+                    ),
+                )
+                .help("fix other sizes"));
+            }
             let mut symbols: Vec<Symbol> = Vec::new();
             dim.visit_symbols(&mut |s| symbols.push(s.clone()));
             for symbol in symbols {
@@ -259,6 +278,13 @@ impl Names {
             dims.push(dim);
         }
         Ok(Type::tensor(dtype, Shape::from(dims)))
+    }
+
+    /// Refuses sizes to be fixed that no input has.
+    pub(crate) fn check_fixed(&self) -> Result<()> {
+        let met = self.met.borrow();
+        let Some(name) = self.sizes.keys().find(|name| !met.contains(*name)) else { return Ok(()) };
+        Err(no_such_size(name, met.iter().map(String::as_str)))
     }
 
     fn fresh(&self, base: &str) -> Symbol {

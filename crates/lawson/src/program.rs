@@ -11,6 +11,7 @@ use lawson_cpu::team::Team;
 use lawson_graph::{Code, Error, Graph, Result, Site, Type};
 use lawson_kernel::partition::Fusion;
 use lawson_opt::Pipeline;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,6 +50,9 @@ pub(crate) enum Compiled {
 pub struct CompileOptions {
     /// What the program runs on.
     pub target: Target,
+    /// Sizes that are fixed before anything else is done, by the names of the symbols: the program then takes inputs of those sizes only,
+    /// and is compiled for them.
+    pub sizes: BTreeMap<String, usize>,
     /// What is done to the graph before that.
     pub passes: Passes,
     /// Which operators may share a kernel. With [`Fusion::Separate`] the standard passes are none, for they rewrite across operators:
@@ -153,6 +157,7 @@ impl Program {
         times: &mut CompileTimes,
     ) -> Result<Program> {
         times.passes(|| graph.verify())?;
+        let graph = if options.sizes.is_empty() { graph } else { graph.with_sizes(&options.sizes)? };
         let (inputs, outputs) = signature(&graph);
         let name = graph.name().to_string();
         let code = match options.target {
