@@ -15,6 +15,7 @@ use lawson::kernel::{Plan, PlanBuffer};
 use lawson::wgpu::Pace;
 use lawson::{Code, CompileOptions, CompileTimes, Error, Program, Result, Session, Team, Value};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
             .into());
     }
     let teams = teams(args)?;
-    let loaded = load::graph(file)?;
+    let loaded = load::open(file, args.input.sizing())?;
     let mut inputs = args.input.clone();
     if inputs.inputs.is_empty() && loaded.input.is_none() {
         inputs.inputs.push("random".to_string());
@@ -75,6 +76,8 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
     let name = loaded.graph.name().to_string();
     let options = CompileOptions {
         target: args.target.to_lawson(),
+        // Sizes were fixed when the file was read.
+        sizes: BTreeMap::new(),
         passes: passes(&args.passes)?,
         fusion: args.fusion.to_lawson(),
         team: teams.first().cloned(),

@@ -9,12 +9,13 @@ use lawson::graph::{Bindings, interp};
 use lawson::kernel::Operators;
 use lawson::{Code, CompileOptions, Error, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Instant;
 
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let start = Instant::now();
-    let loaded = load::graph_for(&args.file, &args.input.inputs)?;
+    let loaded = load::open(&args.file, args.input.sizing())?;
     let import = start.elapsed();
     let known = loaded.known.clone();
     let names: Vec<String> = loaded.graph.outputs().iter().map(|o| o.name.clone()).collect();
@@ -117,7 +118,10 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
         }
     };
     let device = device::open(args.target, &args.device)?;
-    Ok(CompileOptions { target, passes, fusion: args.fusion.to_lawson(), team, isa, device })
+    let fusion = args.fusion.to_lawson();
+    // Sizes were fixed when the file was read.
+    let sizes = BTreeMap::new();
+    Ok(CompileOptions { target, sizes, passes, fusion, team, isa, device })
 }
 
 /// What was left to the host or placed on the processor, if anything was.
