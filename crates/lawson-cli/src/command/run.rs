@@ -41,7 +41,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let compared =
         args.check.as_deref().map(|file| compared::run(file, &names, &results, args)).transpose()?;
     let further = match args.time {
-        true => time::further(&mut session, &values, &results)?,
+        true => time::further(&mut session, &values, &results, first)?,
         false => Vec::new(),
     };
     let times = Times { import, compile, first, further };
