@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) deciding: BTreeSet<String>,
     /// The names of the model's outputs.
     pub(crate) outputs: BTreeSet<String>,
+    /// Whether something was presupposed of sizes that the model leaves open, other than that what is broadcast fits.
+    pub(crate) presupposes: Cell<bool>,
     /// Inputs whose elements an operator asked for in vain.
     pub(crate) asked: RefCell<BTreeSet<String>>,
 }
@@ -138,6 +140,7 @@ fn imported(
         ),
         deciding: BTreeSet::new(),
         outputs: graph.output.iter().filter_map(|o| o.name.clone()).collect(),
+        presupposes: Cell::new(false),
         asked: RefCell::default(),
     };
 
@@ -182,6 +185,7 @@ fn imported(
     let model = Model { opsets, functions: &functions, shared: &shared };
     let outputs = nodes(&model, &mut b, &mut scope, graph, 0);
     special.needs(shared.asked.take());
+    special.presupposes(shared.presupposes.get());
     let outputs = outputs?;
     if outputs.is_empty() {
         return Err(Error::new(Code::OnnxModel, "the model has no outputs, so that it computes nothing")

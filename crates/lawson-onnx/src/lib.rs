@@ -142,7 +142,8 @@ impl Model {
     }
 
     /// The graph of the model for these inputs, by name, and for all others that are the same where it matters: where shapes
-    /// or types depend on what an input holds, that is taken from here. What follows from shapes alone stays open.
+    /// or types depend on what an input holds, that is taken from here. What follows from shapes alone stays open, unless the graph would
+    /// presuppose something of it: then it is imported for the sizes that these inputs have.
     pub fn import_for(
         &self,
         inputs: &BTreeMap<String, Value>,

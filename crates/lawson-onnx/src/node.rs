@@ -164,7 +164,7 @@ impl<'a, 's> NodeCx<'a, 's> {
             "the {what} of `{}` (operand {i}) is computed when the model runs",
             self.op()
         ))
-        .help("it must follow from constants and from the shapes of the inputs; or import the model for given inputs")
+        .help("it must follow from constants and from the shapes of the inputs; or import the model for given inputs (`--input FILE`)")
     }
 
     /// Whether an operand is a value whose elements are known for the runs that the model is imported for.
@@ -260,6 +260,7 @@ impl<'a, 's> NodeCx<'a, 's> {
         }
         // `-N + 480000 >= 0` reads better as `N <= 480000`.
         let (high, low) = sides(&(a.clone() - b.clone()));
+        self.model.shared.presupposes.set(true);
         let stated = match high.as_const() {
             Some(_) => self.b.fact(low, Relation::Le, high),
             None => self.b.fact(high, Relation::Ge, low),
@@ -290,6 +291,7 @@ impl<'a, 's> NodeCx<'a, 's> {
         if left.is_overflow() || right.is_overflow() || facts.differ(&left, &right) {
             return Ok(());
         }
+        self.model.shared.presupposes.set(true);
         // `T == 4*(T / 4)` reads better as `T % 4 == 0`.
         let remainder = remainder(&left, &right).or_else(|| remainder(&right, &left));
         // What contradicts the rest is refused where the node is built, in terms of the node.
@@ -303,6 +305,9 @@ impl<'a, 's> NodeCx<'a, 's> {
 
     /// Makes it a fact that two sizes are equal, or has it checked in the body that the node is in; whether that is possible.
     pub(crate) fn require_equal(&mut self, a: &Dim, b: &Dim) -> Result<bool> {
+        if !self.b.facts().equal(a, b) {
+            self.model.shared.presupposes.set(true);
+        }
         self.assume_equal(a, b)?;
         if self.b.facts().equal(a, b) {
             return Ok(true);
@@ -324,7 +329,10 @@ impl<'a, 's> NodeCx<'a, 's> {
     pub(crate) fn fitted(&mut self, x: ValueId, dims: &[Dim]) -> Result<Option<ValueId>> {
         let shape = self.b.shape(x)?;
         for (a, b) in shape.iter().zip(dims) {
-            self.assume_equal(a, b)?;
+            if !self.b.facts().equal(a, b) {
+                self.model.shared.presupposes.set(true);
+                self.assume_equal(a, b)?;
+            }
         }
         let facts = self.b.facts();
         if shape.iter().zip(dims).all(|(a, b)| facts.equal(a, b)) {

@@ -3,7 +3,8 @@
 //! In: values for the inputs. Out: a graph for all inputs that agree with them where it matters. First nothing is taken from
 //! the values; if an operator asks for elements that only a run has (a shape, axes, a number of iterations), the inputs that
 //! they come from become known, and the import begins again; if that does not help, all small inputs and then all sizes do. Sizes also do
-//! where the graph presupposes what does not hold for the inputs: a graph that fails in the run that it was imported for is of no use.
+//! where the graph presupposes something of them, which may not hold for the inputs: a graph that fails in the run that it was imported for is of
+//! no use, and what is made for few sizes only may as well be made for one.
 //! A known input stays an input of the graph: only what has to be decided while importing is decided by it.
 
 use crate::item::{Item, List, MAX_KNOWN, Maybe};
@@ -12,7 +13,7 @@ use lawson_graph::{
     Bindings, Builder, Code, Error, Graph, HostTensor, Op, Relation, Result, SequenceType, Symbol, Type,
     Value, ValueId,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is taken from the values of the inputs.
@@ -22,6 +23,7 @@ pub(crate) struct Special<'v> {
     known: BTreeSet<String>,
     sizes: bool,
     needs: RefCell<BTreeSet<String>>,
+    presupposes: Cell<bool>,
 }
 
 impl<'v> Special<'v> {
@@ -57,6 +59,11 @@ impl<'v> Special<'v> {
     /// Takes note of inputs that the import could not do without.
     pub(crate) fn needs(&self, names: BTreeSet<String>) {
         self.needs.replace(names);
+    }
+
+    /// Takes note of whether the import presupposed something of open sizes.
+    pub(crate) fn presupposes(&self, it_does: bool) {
+        self.presupposes.set(it_does);
     }
 
     /// What an input of the graph stands for. A sequence is taken apart, an optional opened.
@@ -127,7 +134,7 @@ pub(crate) fn import_for(
     let mut special = Special::new(given);
     loop {
         match import(&special) {
-            Ok(graph) if special.sizes || holds(&graph, given) => {
+            Ok(graph) if special.sizes || !special.presupposes.get() && holds(&graph, given) => {
                 return Ok((graph, special.known.into_iter().collect()));
             }
             Ok(graph) => {

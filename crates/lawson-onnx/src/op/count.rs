@@ -40,7 +40,7 @@ fn carried(body: &GraphProto, name: &str) -> Option<usize> {
 }
 
 /// What the body gives for a carried value.
-fn next<'g>(body: &'g GraphProto, k: usize) -> Option<&'g str> {
+fn next(body: &GraphProto, k: usize) -> Option<&str> {
     body.output.get(k + 1)?.name.as_deref()
 }
 

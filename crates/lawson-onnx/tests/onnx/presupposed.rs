@@ -145,8 +145,10 @@ fn frames_of_an_open_length_are_those_of_a_known_one() {
     let open = made("T");
     for time in [4usize, 6, 7, 11] {
         let x = filled(&[2, time, 1]);
-        let (found, expected) =
-            (try_run(&open, &[x.clone()]).unwrap(), try_run(&made(&time.to_string()), &[x]).unwrap());
+        let (found, expected) = (
+            try_run(&open, std::slice::from_ref(&x)).unwrap(),
+            try_run(&made(&time.to_string()), &[x]).unwrap(),
+        );
         assert_eq!(found[0].sizes(), expected[0].sizes());
         assert_eq!(found[0].to_vec::<f32>().unwrap(), expected[0].to_vec::<f32>().unwrap());
     }
@@ -362,8 +364,11 @@ fn a_part_whose_end_is_one_behind_its_start_has_one_element() {
     let g = made(false, 0);
     let text = g.to_string();
     assert!(!text.contains("symbol"), "the length is known: {text}");
-    assert_eq!(try_run(&g, &[x.clone()]).unwrap()[0].to_vec::<f32>().unwrap(), [6.0, 60.0]);
-    assert_eq!(try_run(&made(true, 1), &[x.clone()]).unwrap()[0].to_vec::<f32>().unwrap(), [9.0, 90.0]);
+    assert_eq!(try_run(&g, std::slice::from_ref(&x)).unwrap()[0].to_vec::<f32>().unwrap(), [6.0, 60.0]);
+    assert_eq!(
+        try_run(&made(true, 1), std::slice::from_ref(&x)).unwrap()[0].to_vec::<f32>().unwrap(),
+        [9.0, 90.0]
+    );
     // There is no row 4: ONNX has an empty part there, which no row can be made of.
     let error = try_run(&made(true, 2), &[x]).unwrap_err();
     assert!(error.to_string().contains("onnx.Fits"), "{error}");
@@ -388,4 +393,19 @@ fn a_size_that_is_there_is_not_replaced_by_one_that_is_found_later() {
     let y = try_run(&g, &[filled(&[6]), ints(&[2])]).unwrap();
     assert_eq!((y[0].sizes(), y[1].sizes()), (&[6][..], &[2, 3][..]));
     refused(&g, &[filled(&[6]), ints(&[4])]);
+}
+
+#[test]
+fn a_model_that_presupposes_something_is_imported_for_the_sizes_of_given_inputs() {
+    let inputs = || vec![input("x", DType::F32, &["N", "T"])];
+    let made = |target: &[i64]| {
+        let nodes = vec![node("Reshape", "x target", "y")];
+        let g = graph(inputs(), &[("target", ints(target))], nodes, "y");
+        let model = Model::from_bytes(encode(&model(18, g))).unwrap();
+        let given = [("x".to_string(), Value::from(zeros(&[3, 8])))].into();
+        let made = model.import_for(&given, &ImportOptions::default()).unwrap();
+        made.graph.ty(made.graph.inputs()[0]).to_string()
+    };
+    assert_eq!(made(&[0, -1, 4]), "f32[3, 8]");
+    assert_eq!(made(&[-1]), "f32[N, T]");
 }
