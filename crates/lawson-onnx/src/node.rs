@@ -317,10 +317,8 @@ impl<'a, 's> NodeCx<'a, 's> {
         }
         let truth = self.b.scalar(DType::Bool, 1.0)?;
         let of_size = self.b.broadcast_to(truth, [a.clone()])?;
-        let results = vec![Type::tensor(DType::Bool, Shape::from([b.clone()]))];
         // Nothing uses the result: it stays for what it checks.
-        let fits = HostCall { name: "onnx.Fits".to_string(), results, defines: Vec::new(), pure_call: false };
-        self.b.op1(Op::HostCall(fits), &[of_size])?;
+        fits(self.b, of_size, std::slice::from_ref(b), Unused::Kept)?;
         Ok(true)
     }
 
@@ -541,9 +539,21 @@ impl<'a, 's> NodeCx<'a, 's> {
 
 /// The value with sizes that are checked when it is computed.
 pub(crate) fn checked(b: &mut Builder<'static>, x: ValueId, dims: &[Dim]) -> Result<ValueId> {
+    fits(b, x, dims, Unused::Dropped)
+}
+
+/// What becomes of a check whose result nothing uses.
+#[derive(Clone, Copy, PartialEq)]
+enum Unused {
+    Dropped,
+    Kept,
+}
+
+fn fits(b: &mut Builder<'static>, x: ValueId, dims: &[Dim], unused: Unused) -> Result<ValueId> {
     let results = vec![Type::tensor(b.dtype(x)?, Shape::from(dims))];
-    let fits = HostCall { name: "onnx.Fits".to_string(), results, defines: Vec::new(), pure_call: true };
-    b.op1(Op::HostCall(fits), &[x])
+    let sizes = Item::from(DimTensor::vector(dims.to_vec())).build(b)?;
+    let (name, pure_call) = ("onnx.Fits".to_string(), unused == Unused::Dropped);
+    b.op1(Op::HostCall(HostCall { name, results, defines: Vec::new(), pure_call }), &[x, sizes])
 }
 
 /// `whole % d`, where `even` is `d*(whole / d)`.

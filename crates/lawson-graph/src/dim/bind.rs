@@ -145,10 +145,10 @@ impl Bindings {
         });
         Some(match found {
             Some((sizes, place)) => {
-                format!("the program was made for sizes of which this holds: {sizes} for {place} would do")
+                format!("the program was made for sizes of which this holds: {sizes} for {place} would do; a model can also be imported for the sizes of its inputs")
             }
             None => {
-                "the program was made for sizes of which this holds: give inputs of such sizes".to_string()
+                "the program was made for sizes of which this holds: give inputs of such sizes, or import the model for them".to_string()
             }
         })
     }

@@ -372,6 +372,7 @@ fn a_part_whose_end_is_one_behind_its_start_has_one_element() {
     // There is no row 4: ONNX has an empty part there, which no row can be made of.
     let error = try_run(&made(true, 2), &[x]).unwrap_err();
     assert!(error.to_string().contains("onnx.Fits"), "{error}");
+    assert!(error.to_string().contains("sizes [0, 2] came where the model needs [1, 2]"), "{error}");
 }
 
 #[test]
