@@ -373,3 +373,49 @@ fn sizes_in_i32_are_data_of_that_dtype() {
     let y = eval(&g, &[host(&[4, 3], &[0f32; 12])]).remove(0);
     assert_eq!(y.to_vec::<i32>().unwrap(), [8, 6]);
 }
+
+#[test]
+fn sizes_can_be_fixed_by_name() {
+    let inputs = || vec![input("a", DType::F32, &["past", "?"]), input("b", DType::F32, &["past + 1"])];
+    let g = model(18, graph(inputs(), &[], vec![node("Neg", "a", "y"), node("Neg", "b", "z")], "y z"));
+    let import = |sizes: &[(&str, usize)]| -> lawson_graph::Result<Vec<String>> {
+        let sizes = sizes.iter().map(|(name, n)| (name.to_string(), *n)).collect();
+        let options = lawson_onnx::ImportOptions { sizes, ..Default::default() };
+        let graph = lawson_onnx::from_bytes(encode(&g), &options)?;
+        let types = graph.outputs().iter().map(|o| graph.ty(o.value).to_string());
+        Ok(types.collect())
+    };
+    assert_eq!(import(&[]).unwrap(), ["f32[past, a_1]", "f32[past + 1]"]);
+    assert_eq!(import(&[("past", 4)]).unwrap(), ["f32[4, a_1]", "f32[5]"]);
+    // What the model does not name has the name that the graph gives it.
+    assert_eq!(import(&[("a_1", 7), ("past", 0)]).unwrap(), ["f32[0, 7]", "f32[1]"]);
+    let error = import(&[("passt", 4)]).unwrap_err();
+    assert_eq!(error.code(), Code::UnknownName);
+    assert!(error.to_string().contains("did you mean `past`?"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_imported_with_open_sizes_can_be_for_fixed_ones() {
+    // In a branch nothing can be said of the whole graph, and the rank of the result depends on the size.
+    let then = graph(
+        vec![],
+        &[],
+        vec![node("Squeeze", "x", "t"), node("ReduceSum", "t", "ts").int("keepdims", 0)],
+        "ts",
+    );
+    let otherwise = graph(vec![], &[], vec![node("ReduceMax", "x", "e").int("keepdims", 0)], "e");
+    let n = node("If", "c", "y").graph("then_branch", then).graph("else_branch", otherwise);
+    let inputs = vec![input("x", DType::F32, &["N", "2"]), input("c", DType::Bool, &[])];
+    let model = model(18, graph(inputs, &[], vec![n], "y"));
+    let refused = import(&model).unwrap_err();
+    assert_eq!(refused.code(), Code::OnnxUnsupported);
+    assert!(refused.to_string().contains("--dim NAME=SIZE"), "{refused}");
+    for n in [1, 3] {
+        let options =
+            lawson_onnx::ImportOptions { sizes: [("N".to_string(), n)].into(), ..Default::default() };
+        let g = lawson_onnx::from_bytes(encode(&model), &options).unwrap();
+        let x = host(&[n, 2], &vec![1f32; 2 * n]);
+        let y = eval(&g, &[x, HostTensor::scalar(true)]).remove(0);
+        assert_eq!(y.to_vec::<f32>().unwrap(), [2.0 * n as f32]);
+    }
+}
