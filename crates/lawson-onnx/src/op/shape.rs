@@ -175,7 +175,7 @@ fn all_of_one(cx: &mut NodeCx<'_, '_>, shape: &Shape) -> Result<Vec<usize>> {
     for (axis, size) in shape.iter().enumerate() {
         if cx.b.facts().equal(size, &Dim::ONE) {
             gone.push(axis);
-        } else if !cx.b.facts().differ(size, &Dim::ONE) && !cx.assume_at_least(size, &Dim::from(2)) {
+        } else if !cx.b.facts().differ(size, &Dim::ONE) && !assume_not_one(cx, size) {
             return Err(cx
                 .unsupported(format!(
                     "a squeeze without axes removes axis {axis} where it is 1, and its size is `{size}`"
@@ -184,6 +184,15 @@ fn all_of_one(cx: &mut NodeCx<'_, '_>, shape: &Shape) -> Result<Vec<usize>> {
         }
     }
     Ok(gone)
+}
+
+/// Makes it a fact that a size is not 1; whether that is possible. One that may be 0, as what a run finds, may be that still.
+fn assume_not_one(cx: &mut NodeCx<'_, '_>, size: &Dim) -> bool {
+    if cx.b.facts().is_positive(size) {
+        return cx.assume_at_least(size, &Dim::from(2));
+    }
+    let from_one = size.clone() - 1;
+    cx.assume_at_least(&(from_one.clone() * from_one), &Dim::ONE)
 }
 
 /// That an axis of open size would have to be 1.

@@ -116,6 +116,16 @@ fn a_squeeze_without_axes_removes_every_axis_of_one() {
 }
 
 #[test]
+fn a_squeeze_without_axes_of_what_a_run_finds_is_refused_where_it_finds_one() {
+    let nodes = vec![node("NonZero", "x", "at"), node("Squeeze", "at", "y")];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N"])], &[], nodes, "y")).unwrap();
+    let found = |x: &[f32]| try_run(&g, &[host(&[x.len()], x)]);
+    assert_eq!(found(&[0.0, 1.0, 1.0]).unwrap()[0].to_vec::<i64>().unwrap(), [1, 2]);
+    assert_eq!(found(&[0.0, 0.0]).unwrap()[0].sizes(), [0]);
+    assert_eq!(found(&[0.0, 1.0]).unwrap_err().code(), Code::Binding);
+}
+
+#[test]
 fn padding_presupposes_sizes_that_leave_something_to_pad() {
     let nodes = vec![
         node("Shape", "x", "n"),
