@@ -9,8 +9,8 @@ mod target;
 mod trial;
 
 pub use bench::{BenchArgs, Mode};
-pub use graph::{BisectArgs, CheckArgs, OpcodesArgs, OptArgs, RunArgs, ShowArgs};
-pub use input::{Bind, ImageArgs, ImageLayout, InputArgs};
+pub use graph::{BisectArgs, CheckArgs, ConvertArgs, OpcodesArgs, OptArgs, RunArgs, ShowArgs};
+pub use input::{Bind, ImageArgs, ImageLayout, InputArgs, SizeArgs};
 pub use list::{ListCommand, LowerArgs, RandomArgs};
 pub use measure::{CacheArgs, MachineArgs};
 pub use target::{DeviceArgs, Fusion, Isa, Target};
@@ -18,7 +18,6 @@ pub use trial::{FuzzArgs, OnnxTestArgs, ReduceArgs, TrialArgs};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use std::path::PathBuf;
 
 /// Compiles, runs and explains tensor programs.
 #[derive(Debug, Parser)]
@@ -65,17 +64,19 @@ pub enum Command {
     #[command(after_help = "Examples:
   lawson show model.law
   lawson show model.law --bind N=32
+  lawson show model.onnx --plan --dim batch=1
   lawson show model.law --json | jq .total.flops
   lawson show model.law --plan --bind N=32
   lawson show model.law --plan --fusion separate --isa avx2 --threads 4
   lawson show model.onnx --kernels --dump-asm
 
 With --plan, --kernels, --refused or --dump-asm, it is what `run` and `bench` compile with the same --target, --isa, --threads, --fusion and --passes.
-The arena of stages, whose sizes are found in a run, is told for the greatest sizes that the facts allow; `bench` tells what runs took.")]
+With --bind, the plan is that for any size, and told for this one; with --dim, it is the plan for this size alone. The arena of stages, whose sizes are found in a run, is told for the greatest sizes that the facts allow; `bench` tells what runs took.")]
     Show(ShowArgs),
     /// Read and verify files, and say which of them are right.
-    #[command(after_help = "Example:
+    #[command(after_help = "Examples:
   lawson check models/*.law models/*.onnx
+  lawson check model.onnx --dim batch=1
   lawson check plan.txt")]
     Check(CheckArgs),
     /// Run a graph.
@@ -83,6 +84,7 @@ The arena of stages, whose sizes are found in a run, is told for the greatest si
   lawson run model.law --input x=x.npy --output y=y.npy
   lawson run model.law --input all.npz --output results.npz
   lawson run model.law --input random --seed 7 --bind N=8
+  lawson run model.onnx --input random --dim batch=1
   lawson run model.law --input x=x.npy --input zeros
   lawson run model.law --input x.npy --exact
   lawson run model.onnx --input image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
@@ -97,17 +99,12 @@ The arena of stages, whose sizes are found in a run, is told for the greatest si
   lawson opt --list")]
     Opt(OptArgs),
     /// Write a model or a list as a graph in the text form.
-    #[command(after_help = "Example:
+    #[command(after_help = "Examples:
   lawson convert model.onnx model.law
+  lawson convert model.onnx model.law --dim batch=1 --dim length=512
 
 Large constants go to a .safetensors file beside it.")]
-    Convert {
-        /// A .onnx or .law file, a .json list, or - for standard input.
-        file: String,
-        /// Where the graph goes.
-        #[arg(value_name = "FILE.law")]
-        output: PathBuf,
-    },
+    Convert(ConvertArgs),
     /// Find the first pass after which results leave the tolerance.
     #[command(after_help = "Example:
   lawson bisect model.law --trials 10 --bind N=5")]

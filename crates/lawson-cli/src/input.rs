@@ -10,6 +10,7 @@ use lawson::graph::random::{Elements, Rng, complete_bindings, random_inputs};
 use lawson::graph::{Bindings, Dim, Graph, Symbol, Type, interp, nearest};
 use lawson::onnx::Kind;
 use lawson::{Code, Error, HostTensor, Limits, Result, Value, npy};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The greatest size that is drawn for a symbol that nothing else determines.
@@ -45,14 +46,31 @@ pub fn options(args: &InputArgs) -> interp::Options {
     }
 }
 
+/// The sizes of a run, for which a program is made.
+pub fn expected(bindings: &Bindings) -> BTreeMap<String, usize> {
+    let size =
+        |(symbol, size): (&Symbol, i64)| Some((symbol.name().to_string(), usize::try_from(size).ok()?));
+    bindings.iter().filter_map(size).collect()
+}
+
 /// A value for each input of the graph, and the values of its symbols.
 pub fn values(loaded: &Loaded, args: &InputArgs, seed: u64) -> Result<(Vec<Value>, Bindings)> {
+    values_of(loaded, args, seed, Elements::Safe)
+}
+
+/// The same with random elements of some kind.
+pub fn values_of(
+    loaded: &Loaded,
+    args: &InputArgs,
+    seed: u64,
+    elements: Elements,
+) -> Result<(Vec<Value>, Bindings)> {
     let graph = &loaded.graph;
-    check_bound(graph, &args.bind)?;
+    check_bound(loaded, &args.bind)?;
     let sources = sources(loaded, args)?;
     let made = sources.iter().any(|s| matches!(s, Source::Made(_)));
     let values = if made {
-        make(graph, &sources, args, seed)?
+        make(graph, &sources, args, seed, elements)?
     } else {
         sources.iter().filter_map(|s| if let Source::Given(v) = s { Some(v.clone()) } else { None }).collect()
     };
@@ -70,13 +88,21 @@ pub fn values(loaded: &Loaded, args: &InputArgs, seed: u64) -> Result<(Vec<Value
     Ok((values, bindings))
 }
 
-/// Refuses bindings of symbols that no input mentions.
-pub fn check_bound(graph: &Graph, bind: &[Bind]) -> Result<()> {
+/// Refuses bindings of symbols that no input mentions, and of those that were fixed to something else.
+pub fn check_bound(loaded: &Loaded, bind: &[Bind]) -> Result<()> {
+    let Loaded { graph, fixed, .. } = loaded;
+    for b in bind {
+        if let Some(n) = fixed.get(&b.symbol).filter(|n| i64::try_from(**n) != Ok(b.value)) {
+            let said = format!("--dim fixes `{}` to {n}, but --bind says {}", b.symbol, b.value);
+            return Err(Error::new(Code::Usage, said).help("leave out one of them"));
+        }
+    }
     let mut known: Vec<String> = Vec::new();
     for v in graph.inputs() {
         graph.ty(*v).visit_dims(&mut |d| d.visit_symbols(&mut |s| known.push(s.name().to_string())));
     }
-    match bind.iter().find(|b| !known.contains(&b.symbol)) {
+    let unknown_one = |b: &&Bind| !known.contains(&b.symbol) && !fixed.contains_key(&b.symbol);
+    match bind.iter().find(unknown_one) {
         Some(b) => Err(unknown("symbol in the inputs", &b.symbol, &known)),
         None => Ok(()),
     }
@@ -184,12 +210,18 @@ fn read(path: &str, ty: &Type, args: &InputArgs) -> Result<Source> {
 }
 
 /// Makes the inputs that no file gives, of the sizes that the others leave.
-fn make(graph: &Graph, sources: &[Source], args: &InputArgs, seed: u64) -> Result<Vec<Value>> {
+fn make(
+    graph: &Graph,
+    sources: &[Source],
+    args: &InputArgs,
+    seed: u64,
+    elements: Elements,
+) -> Result<Vec<Value>> {
     let mut rng = Rng::new(seed);
     let known = known_symbols(graph, sources, &args.bind)?;
     let bindings = complete_bindings(&mut rng, graph, &known, MAX_DRAWN)?;
     check_memory(graph, sources, &bindings, options(args).max_bytes)?;
-    let random = random_inputs(&mut rng, &only_made(graph, sources), &bindings, Elements::Tame)?;
+    let random = random_inputs(&mut rng, &only_made(graph, sources), &bindings, elements)?;
     sources
         .iter()
         .zip(graph.inputs())

@@ -1,7 +1,8 @@
 //! Reading the FILE of a command: a `.law` text, an `.onnx` model, a `.json` list, or standard input; for `check`, plans too.
 
+use crate::args::{Bind, InputArgs, SizeArgs};
 use lawson::graph::file::{io_error, read_text, read_text_file};
-use lawson::graph::{Graph, ParseOptions, parse, read_law};
+use lawson::graph::{Bindings, Graph, ParseOptions, Symbol, parse, read_law};
 use lawson::kernel::{Plan, WrittenPlan};
 use lawson::list::{ListOp, from_json, input_tensor, validate};
 use lawson::onnx::{ImportOptions, Kind as ValueKind, Model, read_onnx, value_from_bytes};
@@ -15,28 +16,96 @@ pub struct Loaded {
     pub input: Option<HostTensor>,
     /// Inputs on whose elements the graph depends, because shapes do.
     pub known: Vec<String>,
+    /// Sizes that were fixed when the file was read.
+    pub fixed: BTreeMap<String, usize>,
+}
+
+/// What sizes a file is read for.
+#[derive(Clone, Copy, Default)]
+pub struct Sizing<'a> {
+    /// Those that are fixed.
+    pub dims: &'a [Bind],
+    /// Those of a run, for which a model is imported if it cannot be for any.
+    pub bind: &'a [Bind],
+    /// Files whose sizes it is imported for, if it has to be.
+    pub inputs: &'a [String],
+}
+
+impl InputArgs {
+    /// The sizes that the file of a command is read for.
+    pub fn sizing(&self) -> Sizing<'_> {
+        Sizing { dims: &self.dims, bind: &self.bind, inputs: &self.inputs }
+    }
+}
+
+impl SizeArgs {
+    /// The sizes that the file of a command is read for.
+    pub fn sizing(&self) -> Sizing<'_> {
+        Sizing { dims: &self.dims, bind: &[], inputs: &self.inputs }
+    }
 }
 
 impl From<Graph> for Loaded {
     fn from(graph: Graph) -> Loaded {
-        Loaded { graph, input: None, known: Vec::new() }
+        Loaded { graph, input: None, known: Vec::new(), fixed: BTreeMap::new() }
     }
 }
 
-/// Reads a graph for the inputs that files give: where shapes of an ONNX model depend on what inputs hold, it is imported for
-/// those.
-pub fn graph_for(file: &str, inputs: &[String]) -> Result<Loaded> {
+/// Reads a graph for certain sizes: some are fixed, and an ONNX model whose shapes depend on what inputs hold, or which cannot be imported with the
+/// others open, is imported for those of the run.
+pub fn open(file: &str, sizing: Sizing<'_>) -> Result<Loaded> {
+    let fixed = numbers(sizing.dims)?;
     if !matches!(kind(file), Ok(Kind::Onnx)) {
-        return graph(file);
+        let loaded = graph(file)?;
+        let graph = loaded.graph.with_sizes(&fixed).map_err(|e| at(e, file))?;
+        return Ok(Loaded { graph, fixed, ..loaded });
     }
     let model = Model::read(Path::new(file))?;
-    let given = given(&model, inputs);
-    let options = ImportOptions::default();
-    if given.is_empty() {
-        return model.import(&options).map(Loaded::from);
+    let given = given(&model, sizing.inputs);
+    let import = |sizes: &BTreeMap<String, usize>| -> Result<Loaded> {
+        let options = ImportOptions { sizes: sizes.clone(), ..ImportOptions::default() };
+        let loaded = match given.is_empty() {
+            true => Loaded::from(model.import(&options)?),
+            false => {
+                let made = model.import_for(&given, &options)?;
+                Loaded { known: made.known, ..Loaded::from(made.graph) }
+            }
+        };
+        Ok(Loaded { fixed: sizes.clone(), ..loaded })
+    };
+    let open = import(&fixed);
+    let holds = open.as_ref().is_ok_and(|l| is_good_for(&l.graph, sizing.bind));
+    if holds || sizing.bind.is_empty() {
+        return open;
     }
-    let made = model.import_for(&given, &options)?;
-    Ok(Loaded { known: made.known, ..Loaded::from(made.graph) })
+    let mut bound = numbers(sizing.bind)?;
+    bound.extend(fixed);
+    match (open, import(&bound)) {
+        (_, Ok(loaded)) => Ok(loaded),
+        (Err(open), Err(bound)) => Err(if bound.code() == Code::UnknownName { open } else { bound }),
+        (open, Err(_)) => open,
+    }
+}
+
+/// Whether what a graph says of sizes holds for these.
+fn is_good_for(graph: &Graph, bind: &[Bind]) -> bool {
+    let mut bindings = Bindings::new();
+    for b in bind {
+        bindings.define(Symbol::new(&b.symbol), b.value, "--bind");
+    }
+    bindings.check(graph.facts()).is_ok()
+}
+
+/// Sizes by name, each given once.
+fn numbers(sizes: &[Bind]) -> Result<BTreeMap<String, usize>> {
+    let mut all = BTreeMap::new();
+    for Bind { symbol, value } in sizes {
+        let size = usize::try_from(*value).unwrap_or(usize::MAX);
+        if all.insert(symbol.clone(), size).is_some_and(|before| before != size) {
+            return Err(Error::new(Code::Usage, format!("the size `{symbol}` is given twice")));
+        }
+    }
+    Ok(all)
 }
 
 /// The values of inputs that are in files. What cannot be read is left out: it is read again, and refused, when it is used.
@@ -62,6 +131,11 @@ fn given(model: &Model, specs: &[String]) -> BTreeMap<String, Value> {
 
 /// Reads a value from a `.npy` file, or from a `.pb` file of ONNX test data.
 pub fn read_value(path: &Path, expected: Option<DType>, kind: ValueKind) -> Result<Value> {
+    if path.extension().is_some_and(|e| e == "npz") {
+        return Err(Error::new(Code::Usage, "an .npz file holds tensors by name, and not one for one input")
+            .at(Place::File(path.display().to_string()))
+            .help("give the .npz without a name: its tensors are given to the inputs of their names"));
+    }
     if path.extension().is_some_and(|e| e == "pb") {
         let bytes = std::fs::read(path).map_err(|e| io_error("read the value", path, &e))?;
         return value_from_bytes(bytes, kind)
@@ -71,8 +145,8 @@ pub fn read_value(path: &Path, expected: Option<DType>, kind: ValueKind) -> Resu
     npy::read(path, expected).map(Value::from)
 }
 
-/// Reads a graph.
-pub fn graph(file: &str) -> Result<Loaded> {
+/// Reads a graph as the file has it.
+fn graph(file: &str) -> Result<Loaded> {
     match kind(file)? {
         Kind::Law => read_law(Path::new(file)).map(Loaded::from),
         Kind::Onnx => read_onnx(Path::new(file)).map(Loaded::from),
@@ -91,7 +165,7 @@ pub enum Checked {
 }
 
 /// Reads whatever can be checked: a plan by its first word, whatever the file is called, or a graph.
-pub fn checked(file: &str) -> Result<Checked> {
+pub fn checked(file: &str, sizing: Sizing<'_>) -> Result<Checked> {
     let plan = |text: &str| Plan::read(text, Some(file)).map(|p| Checked::Plan(Box::new(p)));
     match kind(file) {
         Ok(Kind::Stdin) => {
@@ -99,10 +173,12 @@ pub fn checked(file: &str) -> Result<Checked> {
             if is_plan(&text) {
                 plan(&text)
             } else {
-                text_graph(&text).map(|l| Checked::Graph(Box::new(l.graph)))
+                let graph = text_graph(&text)?.graph;
+                let graph = graph.with_sizes(&numbers(sizing.dims)?).map_err(|e| at(e, file))?;
+                Ok(Checked::Graph(Box::new(graph)))
             }
         }
-        Ok(_) => graph(file).map(|l| Checked::Graph(Box::new(l.graph))),
+        Ok(_) => open(file, sizing).map(|l| Checked::Graph(Box::new(l.graph))),
         Err(unknown) => match read_text_file(Path::new(file)) {
             Ok(text) if is_plan(&text) => plan(&text),
             Ok(_) => Err(unknown),

@@ -102,6 +102,7 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Resu
         write(&mut out)?;
         return out.flush().map_err(failed);
     }
+    remove_abandoned(&target);
     let (temporary, file) = create_beside(&target).map_err(failed)?;
     let mut guard = Remove(Some(&temporary));
     let mut out = BufWriter::new(file);
@@ -125,6 +126,27 @@ impl Drop for Remove<'_> {
     fn drop(&mut self) {
         if let Some(path) = self.0 {
             let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Removes what processes that were killed while they wrote this file have left beside it. Where it cannot be told whether a process is
+/// there, nothing is removed.
+fn remove_abandoned(target: &Path) {
+    let processes = Path::new("/proc");
+    if !processes.join("self").exists() {
+        return;
+    }
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = target.file_name().and_then(|n| n.to_str()) else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file = entry.file_name();
+        let process = file
+            .to_str()
+            .and_then(|f| f.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp"))
+            .and_then(|rest| rest.split_once('-')?.0.parse::<u32>().ok());
+        if process.is_some_and(|p| !processes.join(p.to_string()).exists()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
@@ -191,6 +213,22 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), content.as_bytes());
         }
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_killed_processes_left_is_removed_and_nothing_else() {
+        let folder = folder("abandoned");
+        // No process has that number.
+        for name in [".x.4294967295-0.tmp", ".y.4294967295-0.tmp", ".x.1-0.tmp", "x.4294967295-0.tmp"] {
+            fs::write(folder.join(name), "half").unwrap();
+        }
+        write_whole(&folder.join("x"), |_| Ok(())).unwrap();
+        let mut left: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort_unstable();
+        assert_eq!(left, [".x.1-0.tmp", ".y.4294967295-0.tmp", "x", "x.4294967295-0.tmp"]);
         fs::remove_dir_all(folder).unwrap();
     }
 

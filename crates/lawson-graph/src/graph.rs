@@ -4,11 +4,12 @@
 //! read from text, or changed by applying a `Patch`; it is never edited in place. What makes a graph valid is
 //! listed at the head of `verify.rs`.
 
-use crate::composite::Registry;
+use crate::composite::{Registry, nearest};
 use crate::dim::{Dim, Fact, Facts, Relation, Symbol};
-use crate::error::{Place, Result};
+use crate::error::{Code, Error, Place, Result};
 use crate::op::Op;
 use crate::types::{Placement, Type};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -271,5 +272,62 @@ impl Graph {
             node.op = node.op.map_dims(registry, map)?;
         }
         Ok(graph)
+    }
+
+    /// The graph for certain sizes: symbols that its inputs mention, by name, become numbers.
+    ///
+    /// ```
+    /// # use lawson_graph::Graph;
+    /// let text = "lawson 1 graph @f(%x: f32[N, M]) -> (y: f32[N, M]) where N % 2 == 0 { %y = neg %x return %y }";
+    /// let fixed = Graph::parse(text)?.with_sizes(&[("N".to_string(), 4)].into())?;
+    /// assert_eq!(fixed.ty(fixed.inputs()[0]).to_string(), "f32[4, M]");
+    /// assert!(Graph::parse(text)?.with_sizes(&[("N".to_string(), 3)].into()).is_err());
+    /// # Ok::<(), lawson_graph::Error>(())
+    /// ```
+    pub fn with_sizes(&self, sizes: &BTreeMap<String, usize>) -> Result<Graph> {
+        if sizes.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut known: Vec<String> = Vec::new();
+        for v in &self.inputs {
+            self.ty(*v).visit_dims(&mut |d| d.visit_symbols(&mut |s| known.push(s.name().to_string())));
+        }
+        if let Some(name) = sizes.keys().find(|name| !known.contains(name)) {
+            return Err(no_such_size(name, known.iter().map(String::as_str)));
+        }
+        let number = |s: &Symbol| sizes.get(s.name()).map(|n| Dim::from(*n));
+        let mut graph = self.map_dims(Registry::standard(), &|d| d.substitute(&number))?;
+        let mut facts = Facts::new();
+        for f in self.facts.written() {
+            let fact = Fact::new(f.left.substitute(&number), f.relation, f.right.substitute(&number));
+            match fact.holds(&|_| None) {
+                Some(true) => {}
+                Some(false) => {
+                    let values: Vec<String> =
+                        sizes.iter().map(|(name, n)| format!("`{name}` is {n}")).collect();
+                    let said = format!("the fact `{f}` does not hold where {}", values.join(" and "));
+                    return Err(Error::new(Code::Binding, said)
+                        .help("the graph was made for sizes of which this holds: fix others"));
+                }
+                None => facts.add(fact)?,
+            }
+        }
+        graph.facts = facts;
+        // Bodies know what is known around them.
+        let graph = graph.under(&graph.facts)?;
+        graph.verify()?;
+        Ok(graph)
+    }
+}
+
+/// That no size has a name.
+pub fn no_such_size<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Error {
+    let mut known: Vec<&str> = known.collect();
+    known.dedup();
+    let error = Error::new(Code::UnknownName, format!("no input has an open size `{name}`"));
+    match nearest(name, known.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.help("all its sizes are numbers"),
+        None => error.help(format!("there are: {}", known.join(", "))),
     }
 }

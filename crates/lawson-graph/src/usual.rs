@@ -7,6 +7,7 @@
 use crate::dim::Symbol;
 use crate::graph::Graph;
 use crate::types::TensorType;
+use std::collections::BTreeMap;
 
 /// Sides of a picture, and of a volume.
 const SIDE: i64 = 224;
@@ -17,9 +18,11 @@ const LENGTH: i64 = 128;
 const SAMPLES: i64 = 16_000;
 
 impl Graph {
-    /// Says what size a symbol usually has.
-    pub fn expect(&mut self, symbol: Symbol, size: i64) {
-        self.facts.expect(symbol, size);
+    /// Says what sizes symbols usually have, by their names.
+    pub fn expect(&mut self, sizes: &BTreeMap<String, usize>) {
+        for (name, size) in sizes {
+            self.facts.expect(Symbol::new(name), i64::try_from(*size).unwrap_or(i64::MAX));
+        }
     }
 
     /// Gives symbols of inputs of which nothing was said the sizes that axes like theirs usually have.

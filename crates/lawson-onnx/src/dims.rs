@@ -1,6 +1,6 @@
 //! Shape arithmetic: operators on integers that depend on symbols, computed on dimension expressions.
 //!
-//! In: a node at least one of whose operands is a [`DimTensor`]. Out: its results as items, or `None` where the operator is not
+//! In: a node at least one of whose operands is a [`DimTensor`], in i64 or i32. Out: its results as items, or `None` where the operator is not
 //! one of shape arithmetic or the facts do not decide the result; then the dimensions become data of the graph, which is
 //! always right, but no longer known.
 //!
@@ -43,12 +43,13 @@ fn moved(cx: &NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
         _ => return None,
     };
     let mut elements = vec![Dim::ZERO];
+    let mut dtype = None;
     let results = fold::with(cx, build, |i, item| {
         if !moves(i) {
             return item.constant().cloned();
         }
-        // Numbers stand for integers; whatever else is moved is not shape arithmetic.
-        let t = item.dims().filter(|_| !matches!(item, Item::Constant(c) if c.dtype() != DType::I64))?;
+        // Numbers stand for integers of one dtype; whatever else is moved is not shape arithmetic.
+        let t = item.dims().filter(|t| *dtype.get_or_insert(t.dtype) == t.dtype)?;
         let numbers: Vec<i64> = (elements.len() as i64..).take(t.dims.len()).collect();
         elements.extend(t.dims);
         HostTensor::from_slice(&t.sizes, &numbers).ok()
@@ -57,7 +58,7 @@ fn moved(cx: &NodeCx<'_, '_>, build: Build) -> Option<Vec<Item>> {
         let t = item.constant()?;
         let element = |i| elements.get(usize::try_from(t.int_at(i)).ok()?).cloned();
         let dims = (0..t.len()).map(element).collect::<Option<_>>()?;
-        Some(DimTensor { sizes: t.sizes().to_vec(), dims }.into())
+        Some(DimTensor { dtype: dtype?, sizes: t.sizes().to_vec(), dims }.into())
     };
     results.into_iter().map(meant).collect()
 }
@@ -95,7 +96,10 @@ fn result(cx: &NodeCx<'_, '_>, operands: &[Option<DimTensor>]) -> Result<Option<
         "Abs" => {
             operand(0).filter(|t| t.dims.iter().all(|d| facts.is_nonnegative(d))).map(|t| t.clone().into())
         }
-        "Cast" if cx.dtype("to")? == Some(DType::I64) => operand(0).map(|t| t.clone().into()),
+        "Cast" => match cx.dtype("to")? {
+            Some(to @ (DType::I64 | DType::I32)) => operand(0).map(|t| t.clone().of(to).into()),
+            _ => None,
+        },
         "Equal" => compare(&|a, b| match () {
             () if facts.equal(a, b) => Some(true),
             () if facts.differ(a, b) => Some(false),
@@ -126,7 +130,7 @@ fn extreme(facts: &Facts, dims: &[Dim], join: fn(&Dim, &Dim) -> Dim) -> Dim {
 }
 
 fn map(t: &DimTensor, f: impl Fn(&Dim) -> Dim) -> DimTensor {
-    DimTensor { sizes: t.sizes.clone(), dims: t.dims.iter().map(f).collect() }
+    DimTensor { dims: t.dims.iter().map(f).collect(), ..t.clone() }
 }
 
 /// `a / b` where rounding down and towards zero are the same.
@@ -168,24 +172,30 @@ fn spread(t: &DimTensor, sizes: &[usize]) -> Vec<Dim> {
 }
 
 fn zip(a: &DimTensor, b: &DimTensor, f: &dyn Fn(&Dim, &Dim) -> Option<Dim>) -> Option<DimTensor> {
-    let sizes = broadcast(&a.sizes, &b.sizes)?;
+    let sizes = broadcast(&a.sizes, &b.sizes).filter(|_| a.dtype == b.dtype)?;
     let pairs = spread(a, &sizes).into_iter().zip(spread(b, &sizes));
     let dims = pairs.map(|(x, y)| f(&x, &y)).collect::<Option<_>>()?;
-    Some(DimTensor { sizes, dims })
+    Some(DimTensor { dtype: a.dtype, sizes, dims })
 }
 
 fn chosen(operands: &[Option<DimTensor>]) -> Option<Item> {
     let [Some(condition), Some(a), Some(b)] = operands else { return None };
     let sizes = broadcast(&broadcast(&condition.sizes, &a.sizes)?, &b.sizes)?;
+    let dtype = Some(a.dtype).filter(|d| *d == b.dtype)?;
     let (c, a, b) = (spread(condition, &sizes), spread(a, &sizes), spread(b, &sizes));
     let dims = c.iter().zip(a.into_iter().zip(b)).map(|(c, (a, b))| if c.is(0) { b } else { a }).collect();
-    Some(DimTensor { sizes, dims }.into())
+    Some(DimTensor { dtype, sizes, dims }.into())
 }
 
 fn concat(axis: Option<i64>, parts: Option<&[&DimTensor]>) -> Option<Item> {
-    let parts = parts.filter(|p| p.iter().all(|t| t.sizes.len() == 1) && matches!(axis, Some(0 | -1)))?;
+    let parts = parts
+        .filter(|p| !p.is_empty() && p.iter().all(|t| t.sizes.len() == 1) && matches!(axis, Some(0 | -1)))?;
+    let dtype = parts[0].dtype;
+    if parts.iter().any(|t| t.dtype != dtype) {
+        return None;
+    }
     let dims: Vec<Dim> = parts.iter().flat_map(|t| t.dims.iter().cloned()).collect();
-    (dims.len() <= MAX_KNOWN).then(|| DimTensor::vector(dims).into())
+    (dims.len() <= MAX_KNOWN).then(|| DimTensor::vector(dims).of(dtype).into())
 }
 
 fn gather(data: Option<&DimTensor>, indices: Option<&DimTensor>, axis: i64) -> Option<Item> {
@@ -199,7 +209,7 @@ fn gather(data: Option<&DimTensor>, indices: Option<&DimTensor>, axis: i64) -> O
         data.dims.get(usize::try_from(i).ok()?).cloned()
     };
     let dims = indices.dims.iter().map(pick).collect::<Option<_>>()?;
-    Some(DimTensor { sizes: indices.sizes.clone(), dims }.into())
+    Some(DimTensor { dtype: data.dtype, sizes: indices.sizes.clone(), dims }.into())
 }
 
 fn slice(operands: &[Option<DimTensor>]) -> Option<Item> {
@@ -216,7 +226,7 @@ fn slice(operands: &[Option<DimTensor>]) -> Option<Item> {
     let n = data.dims.len() as i64;
     let clamp = |v: i64| if v < 0 { v.saturating_add(n).max(0) } else { v.min(n) } as usize;
     let (start, end) = (clamp(constant(1)?), clamp(constant(2)?));
-    Some(DimTensor::vector(data.dims.get(start..end.max(start))?.to_vec()).into())
+    Some(DimTensor::vector(data.dims.get(start..end.max(start))?.to_vec()).of(data.dtype).into())
 }
 
 /// Operators that keep the elements and change the sizes.
@@ -257,14 +267,14 @@ fn same_elements(cx: &NodeCx<'_, '_>, operands: &[Option<DimTensor>]) -> Result<
         _ => return Ok(None),
     };
     let fits = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)) == Some(t.dims.len());
-    Ok(fits.then(|| DimTensor { sizes, dims: t.dims.clone() }.into()))
+    Ok(fits.then(|| DimTensor { dtype: t.dtype, sizes, dims: t.dims.clone() }.into()))
 }
 
 fn expanded(t: Option<&DimTensor>, shape: Option<&DimTensor>) -> Option<Item> {
     let t = t?;
     let sizes: Option<Vec<usize>> = shape?.dims.iter().map(|d| usize::try_from(d.as_const()?).ok()).collect();
     let sizes = broadcast(&t.sizes, &sizes?)?;
-    Some(DimTensor { dims: spread(t, &sizes), sizes }.into())
+    Some(DimTensor { dtype: t.dtype, dims: spread(t, &sizes), sizes }.into())
 }
 
 /// The combination of a whole vector.
@@ -279,8 +289,8 @@ fn reduced(
     }
     let dim = combine(&t.dims);
     Ok(Some(if cx.flag("keepdims", true)? {
-        DimTensor::vector(vec![dim]).into()
+        DimTensor::vector(vec![dim]).of(t.dtype).into()
     } else {
-        DimTensor::scalar(dim).into()
+        DimTensor::scalar(dim).of(t.dtype).into()
     }))
 }

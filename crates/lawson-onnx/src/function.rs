@@ -34,7 +34,7 @@ pub(crate) fn inline(
             format!("the function `{name}` takes {takes} operands, but {came} came"),
         ));
     }
-    let mut inner = Scope::default();
+    let mut inner = Scope::default().with_stance(scope.stance);
     for (formal, actual) in function.input.iter().zip(&call.input).filter(|(_, actual)| !actual.is_empty()) {
         inner.define(formal, scope.get(actual)?)?;
     }

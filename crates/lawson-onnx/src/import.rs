@@ -51,6 +51,10 @@ pub(crate) struct Shared {
     nodes_left: Cell<usize>,
     /// Inputs whose elements may be asked for.
     pub(crate) deciding: BTreeSet<String>,
+    /// The names of the model's outputs.
+    pub(crate) outputs: BTreeSet<String>,
+    /// Whether something was presupposed of sizes that the model leaves open, other than that what is broadcast fits.
+    pub(crate) presupposes: Cell<bool>,
     /// Inputs whose elements an operator asked for in vain.
     pub(crate) asked: RefCell<BTreeSet<String>>,
 }
@@ -135,6 +139,8 @@ fn imported(
             survey::nodes_of(proto).saturating_mul(NODES_FOR_EACH).clamp(NODES_FOR_ANY, MAX_NODES),
         ),
         deciding: BTreeSet::new(),
+        outputs: graph.output.iter().filter_map(|o| o.name.clone()).collect(),
+        presupposes: Cell::new(false),
         asked: RefCell::default(),
     };
 
@@ -149,8 +155,8 @@ fn imported(
         return Err(Error::new(Code::UnknownName, format!("the model has no input `{name}` to be fixed"))
             .help(format!("its inputs are {}", known.join(", "))));
     }
-    let names =
-        Names::of(inputs().filter(|i| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default())));
+    let is_open = |i: &&ValueInfoProto| !options.fixed.contains_key(i.name.as_deref().unwrap_or_default());
+    let names = Names::of(inputs().filter(is_open), special, &options.sizes);
     for info in inputs() {
         let name = info.name.as_deref().unwrap_or_default();
         if let Some(tensor) = options.fixed.get(name) {
@@ -162,8 +168,8 @@ fn imported(
             return Err(Error::new(Code::OnnxModel, "an input has no name").at(input_field(graph, info)));
         }
         let ty = names.input_type(&mut b, info, special)?;
-        // What depends on an input that is known, and is not known all the same, only a run tells.
-        if ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
+        // What depends on an input that is known, and is not known all the same, only a run tells; so where nobody can be asked.
+        if special.has_values() && ty.as_tensor().is_some_and(open::decides) && !special.knows(name) {
             shared.deciding.insert(name.to_string());
         }
         let value = b.input(name, ty).map_err(|e| {
@@ -173,9 +179,13 @@ fn imported(
         })?;
         scope.define(name, special.input(&mut b, name, value)?)?;
     }
+    if !special.fixes_sizes() {
+        names.check_fixed()?;
+    }
     let model = Model { opsets, functions: &functions, shared: &shared };
     let outputs = nodes(&model, &mut b, &mut scope, graph, 0);
     special.needs(shared.asked.take());
+    special.presupposes(shared.presupposes.get());
     let outputs = outputs?;
     if outputs.is_empty() {
         return Err(Error::new(Code::OnnxModel, "the model has no outputs, so that it computes nothing")

@@ -50,9 +50,12 @@ pub(crate) struct List {
     pub(crate) items: Vec<Item>,
 }
 
-/// An i64 tensor of dimension expressions.
+/// A tensor of dimension expressions. Exporters compute shapes in i32 as well as in i64; a size that does not fit there
+/// is one that no tensor has.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DimTensor {
+    /// The dtype: i64 or i32.
+    pub(crate) dtype: DType,
     /// The sizes; their product is the number of dims.
     pub(crate) sizes: Vec<usize>,
     /// The elements, row-major.
@@ -68,8 +71,8 @@ impl From<ValueId> for Item {
 impl From<DimTensor> for Item {
     /// Constants where no element depends on a symbol.
     fn from(t: DimTensor) -> Item {
-        let constants: Option<Vec<i64>> = t.dims.iter().map(Dim::as_const).collect();
-        match constants.and_then(|c| HostTensor::from_slice(&t.sizes, &c).ok()) {
+        let constants: Option<Vec<i128>> = t.dims.iter().map(|d| d.as_const().map(i128::from)).collect();
+        match constants.and_then(|c| HostTensor::from_ints(t.dtype, &t.sizes, &c).ok()) {
             Some(tensor) => Item::Constant(tensor),
             None => Item::Dims(t),
         }
@@ -77,19 +80,24 @@ impl From<DimTensor> for Item {
 }
 
 impl DimTensor {
-    /// A vector.
+    /// A vector, in i64.
     pub(crate) fn vector(dims: Vec<Dim>) -> DimTensor {
-        DimTensor { sizes: vec![dims.len()], dims }
+        DimTensor { dtype: DType::I64, sizes: vec![dims.len()], dims }
     }
 
-    /// A scalar.
+    /// A scalar, in i64.
     pub(crate) fn scalar(dim: Dim) -> DimTensor {
-        DimTensor { sizes: Vec::new(), dims: vec![dim] }
+        DimTensor { dtype: DType::I64, sizes: Vec::new(), dims: vec![dim] }
+    }
+
+    /// The same numbers in another dtype.
+    pub(crate) fn of(self, dtype: DType) -> DimTensor {
+        DimTensor { dtype, ..self }
     }
 }
 
 impl Item {
-    /// The integers, if they are known and few.
+    /// The integers, if they are known and few. Of constants, they may be of any dtype of integers.
     pub(crate) fn dims(&self) -> Option<DimTensor> {
         match self {
             Item::Dims(t) => Some(t.clone()),
@@ -98,7 +106,7 @@ impl Item {
             {
                 let element = |i| i64::try_from(t.int_at(i)).ok().map(Dim::from);
                 let dims = (0..t.len()).map(element).collect::<Option<_>>()?;
-                Some(DimTensor { sizes: t.sizes().to_vec(), dims })
+                Some(DimTensor { dtype: t.dtype(), sizes: t.sizes().to_vec(), dims })
             }
             _ => None,
         }
@@ -143,7 +151,7 @@ impl Item {
         Ok(match self {
             Item::Value(v) | Item::Known(v, _) => (b.dtype(*v)?, b.shape(*v)?),
             Item::Constant(t) => (t.dtype(), t.ty().shape),
-            Item::Dims(t) => (DType::I64, Shape::from(t.sizes.as_slice())),
+            Item::Dims(t) => (t.dtype, Shape::from(t.sizes.as_slice())),
             Item::Sequence(_) => return Err(not_a_tensor("a sequence")),
             Item::Optional(_) => return Err(not_a_tensor("an optional")),
         })
@@ -156,7 +164,8 @@ impl Item {
             Item::Constant(t) => b.constant(t.clone()),
             Item::Dims(t) => {
                 let flat = b.op1(Op::Dims(Dims { dims: t.dims.clone() }), &[])?;
-                b.reshape(flat, Shape::from(t.sizes.as_slice()))
+                let shaped = b.reshape(flat, Shape::from(t.sizes.as_slice()))?;
+                if t.dtype == DType::I64 { Ok(shaped) } else { b.cast(shaped, t.dtype) }
             }
             Item::Sequence(list) => list.build(b),
             Item::Optional(Maybe::Some(item)) => {

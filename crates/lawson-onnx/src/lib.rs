@@ -64,6 +64,9 @@ pub struct ImportOptions {
     pub folder: Option<PathBuf>,
     /// Inputs that are constants from now on, by name: sizes, axes or flags that the graph's shapes depend on.
     pub fixed: BTreeMap<String, HostTensor>,
+    /// Sizes that are fixed, by the names that the model gives them, or that the graph gives those without one (`x_0` for the first axis of an
+    /// input `x`). What could not be imported with open sizes can be for these, and is compiled for nothing else.
+    pub sizes: BTreeMap<String, usize>,
 }
 
 /// A model that was read, and can be imported more than once.
@@ -139,7 +142,8 @@ impl Model {
     }
 
     /// The graph of the model for these inputs, by name, and for all others that are the same where it matters: where shapes
-    /// or types depend on what an input holds, that is taken from here. What follows from shapes alone stays open.
+    /// or types depend on what an input holds, that is taken from here. What follows from shapes alone stays open, unless the graph would
+    /// presuppose something of it: then it is imported for the sizes that these inputs have.
     pub fn import_for(
         &self,
         inputs: &BTreeMap<String, Value>,

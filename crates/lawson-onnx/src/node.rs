@@ -7,8 +7,11 @@
 use crate::import::Model;
 use crate::item::{DimTensor, Item};
 use crate::proto::{AttributeProto, GraphProto, NodeProto, attribute_type as kind};
-use crate::scope::Scope;
-use lawson_graph::{Builder, Code, DType, Dim, Error, HostTensor, Place, Relation, Result, Shape, ValueId};
+use crate::scope::{Scope, Stance};
+use lawson_graph::op::HostCall;
+use lawson_graph::{
+    Builder, Code, DType, Dim, Error, Fact, HostTensor, Op, Place, Relation, Result, Shape, Type, ValueId,
+};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -161,7 +164,7 @@ impl<'a, 's> NodeCx<'a, 's> {
             "the {what} of `{}` (operand {i}) is computed when the model runs",
             self.op()
         ))
-        .help("it must follow from constants and from the shapes of the inputs; or import the model for given inputs")
+        .help("it must follow from constants and from the shapes of the inputs; or import the model for given inputs (`--input FILE`)")
     }
 
     /// Whether an operand is a value whose elements are known for the runs that the model is imported for.
@@ -219,13 +222,125 @@ impl<'a, 's> NodeCx<'a, 's> {
     }
 
     /// Makes a precondition of the model a fact: two dimensions that must be equal, where that does not follow from what is
-    /// known. A run is then checked for it. Inside bodies, which cannot state facts, nothing is assumed.
+    /// known. A run is then checked for it. Where facts cannot be stated, nothing is assumed.
     pub(crate) fn assume_equal(&mut self, a: &Dim, b: &Dim) -> Result<()> {
         let facts = self.b.facts();
-        if self.depth > 0 || facts.equal(a, b) || facts.differ(a, b) {
+        if self.scope.stance != Stance::Fact || facts.equal(a, b) || facts.differ(a, b) {
             return Ok(());
         }
-        self.b.fact(a.clone(), Relation::Eq, b.clone())
+        let (a, b) = if a.as_const().is_some() { (b, a) } else { (a, b) };
+        self.state_equal(a.clone(), b.clone())
+    }
+
+    /// States that two sizes are equal. Where that would put a size which is found later in a run in the place of one that is there before,
+    /// it is said as two comparisons, which replace nothing.
+    fn state_equal(&mut self, a: Dim, b: Dim) -> Result<()> {
+        let fact = Fact::new(a.clone(), Relation::Eq, b.clone());
+        let facts = self.b.facts();
+        let is_late = facts.replacement(&fact).is_some_and(|(old, new)| {
+            let mut found = false;
+            new.visit_symbols(&mut |s| found |= self.b.is_defined(s));
+            found && facts.age(&new) > facts.age(&old)
+        });
+        if !is_late {
+            return self.b.fact(a, Relation::Eq, b);
+        }
+        self.b.fact(a.clone(), Relation::Ge, b.clone())?;
+        self.b.fact(a, Relation::Le, b)
+    }
+
+    /// The same for a difference that must not be negative; whether that is known from then on.
+    pub(crate) fn assume_at_least(&mut self, a: &Dim, b: &Dim) -> bool {
+        let facts = self.b.facts();
+        if facts.proves_ge(a, b) {
+            return true;
+        }
+        if self.scope.stance != Stance::Fact || facts.is_positive(&(b.clone() - a.clone())) {
+            return false;
+        }
+        // `-N + 480000 >= 0` reads better as `N <= 480000`.
+        let (high, low) = sides(&(a.clone() - b.clone()));
+        self.model.shared.presupposes.set(true);
+        let stated = match high.as_const() {
+            Some(_) => self.b.fact(low, Relation::Le, high),
+            None => self.b.fact(high, Relation::Ge, low),
+        };
+        stated.is_ok() && self.b.facts().proves_ge(a, b)
+    }
+
+    /// Assumes that shapes have as many elements. What both have is left out, and what is asked of the rest is written as a
+    /// remainder where it is one.
+    pub(crate) fn assume_same_elements(&mut self, a: &[Dim], b: &[Dim]) -> Result<()> {
+        let facts = self.b.facts();
+        let total = |dims: &[Dim]| dims.iter().cloned().product::<Dim>();
+        if self.scope.stance != Stance::Fact || facts.equal(&total(a), &total(b)) {
+            return Ok(());
+        }
+        let (mut left, mut right) = (a.to_vec(), b.to_vec());
+        left.retain(|l| match right.iter().position(|r| facts.equal(l, r)) {
+            Some(at) => {
+                right.swap_remove(at);
+                false
+            }
+            None => true,
+        });
+        let (mut left, mut right) = (facts.simplify(&total(&left)), facts.simplify(&total(&right)));
+        if let Some(rest) = left.other_factor(&right).or_else(|| right.other_factor(&left)) {
+            (left, right) = (rest, Dim::ONE);
+        }
+        if left.is_overflow() || right.is_overflow() || facts.differ(&left, &right) {
+            return Ok(());
+        }
+        self.model.shared.presupposes.set(true);
+        // `T == 4*(T / 4)` reads better as `T % 4 == 0`.
+        let remainder = remainder(&left, &right).or_else(|| remainder(&right, &left));
+        // What contradicts the rest is refused where the node is built, in terms of the node.
+        let _ = match (remainder, left.as_const()) {
+            (Some(remainder), _) => self.b.fact(remainder, Relation::Eq, 0),
+            (None, Some(_)) => self.state_equal(right, left),
+            (None, None) => self.state_equal(left, right),
+        };
+        Ok(())
+    }
+
+    /// Makes it a fact that two sizes are equal, or has it checked in the body that the node is in; whether that is possible.
+    pub(crate) fn require_equal(&mut self, a: &Dim, b: &Dim) -> Result<bool> {
+        if !self.b.facts().equal(a, b) {
+            self.model.shared.presupposes.set(true);
+        }
+        self.assume_equal(a, b)?;
+        if self.b.facts().equal(a, b) {
+            return Ok(true);
+        }
+        if self.scope.stance != Stance::Check || self.b.facts().differ(a, b) {
+            return Ok(false);
+        }
+        let truth = self.b.scalar(DType::Bool, 1.0)?;
+        let of_size = self.b.broadcast_to(truth, [a.clone()])?;
+        // Nothing uses the result: it stays for what it checks.
+        fits(self.b, of_size, std::slice::from_ref(b), Unused::Kept)?;
+        Ok(true)
+    }
+
+    /// The value as one of this shape, which has as many dimensions: what does not follow from what is known is made a fact, or
+    /// is checked where the value is in a body. `None` if neither can be.
+    pub(crate) fn fitted(&mut self, x: ValueId, dims: &[Dim]) -> Result<Option<ValueId>> {
+        let shape = self.b.shape(x)?;
+        for (a, b) in shape.iter().zip(dims) {
+            if !self.b.facts().equal(a, b) {
+                self.model.shared.presupposes.set(true);
+                self.assume_equal(a, b)?;
+            }
+        }
+        let facts = self.b.facts();
+        if shape.iter().zip(dims).all(|(a, b)| facts.equal(a, b)) {
+            return Ok(Some(x));
+        }
+        let possible = !shape.iter().zip(dims).any(|(a, b)| facts.differ(a, b));
+        if self.scope.stance != Stance::Check || !possible || self.b.dtype(x)? == DType::Str {
+            return Ok(None);
+        }
+        checked(self.b, x, dims).map(Some)
     }
 
     /// Operands 0 and 1. Before version 7 the second is laid over the first from an axis on, if an attribute says so; from then
@@ -420,6 +535,51 @@ impl<'a, 's> NodeCx<'a, 's> {
             }
         }
     }
+}
+
+/// The value with sizes that are checked when it is computed.
+pub(crate) fn checked(b: &mut Builder<'static>, x: ValueId, dims: &[Dim]) -> Result<ValueId> {
+    fits(b, x, dims, Unused::Dropped)
+}
+
+/// What becomes of a check whose result nothing uses.
+#[derive(Clone, Copy, PartialEq)]
+enum Unused {
+    Dropped,
+    Kept,
+}
+
+fn fits(b: &mut Builder<'static>, x: ValueId, dims: &[Dim], unused: Unused) -> Result<ValueId> {
+    let results = vec![Type::tensor(b.dtype(x)?, Shape::from(dims))];
+    let sizes = Item::from(DimTensor::vector(dims.to_vec())).build(b)?;
+    let (name, pure_call) = ("onnx.Fits".to_string(), unused == Unused::Dropped);
+    b.op1(Op::HostCall(HostCall { name, results, defines: Vec::new(), pure_call }), &[x, sizes])
+}
+
+/// `whole % d`, where `even` is `d*(whole / d)`.
+fn remainder(whole: &Dim, even: &Dim) -> Option<Dim> {
+    let mut found = None;
+    even.visit_quotients(&mut |x, d| {
+        if x == whole && d.as_const().is_some() && d.clone() * x.floor_div(d) == *even {
+            found = Some(x.modulo(d));
+        }
+    });
+    found
+}
+
+/// Two sides without a difference: `high - low` is the expression, and neither has a term with a minus where that can be seen.
+fn sides(gap: &Dim) -> (Dim, Dim) {
+    let mut symbols: Vec<Dim> = Vec::new();
+    gap.visit_symbols(&mut |s| symbols.push(Dim::from(s.clone())));
+    // A symbol alone on one side, a number on the other.
+    if let [s] = symbols.as_slice() {
+        for (high, low) in [(s.clone(), s.clone() - gap.clone()), (s.clone() + gap.clone(), s.clone())] {
+            if high.as_const().is_some() || low.as_const().is_some() {
+                return (high, low);
+            }
+        }
+    }
+    (gap.clone(), Dim::ZERO)
 }
 
 /// What an attribute of that type is, in words.

@@ -9,8 +9,8 @@
 
 use crate::item::{Item, MAX_KNOWN};
 use crate::node::NodeCx;
-use lawson_graph::op::DefineSymbol;
-use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Symbol, TensorType, ValueId};
+use lawson_graph::op::{BinaryKind, CompareKind, DefineSymbol};
+use lawson_graph::{Builder, DType, Dim, HostTensor, Op, Result, Shape, Symbol, TensorType, ValueId};
 use std::collections::HashSet;
 
 /// The most sizes of one operand.
@@ -28,13 +28,25 @@ pub(crate) enum Element {
     Computed(ValueId, i64),
 }
 
+/// Whether an element is an integer, or a float that is one.
+fn is_whole(t: &HostTensor, at: usize) -> bool {
+    match t.dtype() {
+        DType::Str => false,
+        d if d.is_float() => t.float_at(at).fract() == 0.0 && t.float_at(at).abs() < 1e9,
+        _ => true,
+    }
+}
+
 /// Where an element of a value comes from.
 pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Element {
     loop {
         let Some(node) = b.defining(value) else { return Element::Computed(value, at) };
         let index = usize::try_from(at).unwrap_or(usize::MAX);
         let known = match (&node.op, node.inputs.as_slice()) {
-            (Op::Constant(t), _) if index < t.len() => i64::try_from(t.int_at(index)).ok().map(Dim::from),
+            (Op::Constant(t), _) if index < t.len() && is_whole(t, index) => {
+                let whole = if t.dtype().is_float() { t.float_at(index) as i128 } else { t.int_at(index) };
+                i64::try_from(whole).ok().map(Dim::from)
+            }
             (Op::Dims(p), _) => p.dims.get(index).cloned(),
             (Op::Reshape(_), [x]) => {
                 value = *x;
@@ -42,6 +54,10 @@ pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Elemen
             }
             (Op::Cast(_), [x]) if b.dtype(*x).is_ok_and(|d| matches!(d, DType::I32 | DType::I64)) => {
                 value = *x;
+                continue;
+            }
+            (Op::Broadcast(_), [x]) if b.shape(*x).is_ok_and(|s| s.elements().is(1)) => {
+                (value, at) = (*x, 0);
                 continue;
             }
             (Op::Concat(_), parts) if b.shape(value).is_ok_and(|s| s.rank() == 1) => {
@@ -54,6 +70,64 @@ pub(crate) fn origin(b: &Builder<'_>, mut value: ValueId, mut at: i64) -> Elemen
             _ => None,
         };
         return known.map_or(Element::Computed(value, at), Element::Known);
+    }
+}
+
+/// What an element is more than another one: where that one stands, if it is not 0, and the difference.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Offset {
+    /// The value and the place in it.
+    pub(crate) base: Option<(ValueId, i64)>,
+    /// How much more.
+    pub(crate) by: Dim,
+}
+
+/// How far a sum is followed.
+const MAX_SUMMANDS: usize = 16;
+
+/// An element as another one and what was added to it.
+pub(crate) fn offset(b: &Builder<'_>, element: &Element) -> Offset {
+    let mut by = Dim::ZERO;
+    let mut element = element.clone();
+    for _ in 0..MAX_SUMMANDS {
+        let (value, at) = match &element {
+            Element::Known(dim) => return Offset { base: None, by: by + dim.clone() },
+            Element::Computed(value, at) => (*value, *at),
+        };
+        let sum = b.defining(value).and_then(|node| match (&node.op, node.inputs.as_slice()) {
+            (Op::Binary(kind @ (BinaryKind::Add | BinaryKind::Sub)), [x, y]) => {
+                match (kind, origin(b, *x, at), origin(b, *y, at)) {
+                    (BinaryKind::Add, Element::Known(d), rest)
+                    | (BinaryKind::Add, rest, Element::Known(d)) => Some((rest, d)),
+                    (BinaryKind::Sub, rest, Element::Known(d)) => Some((rest, -d)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        let Some((rest, more)) = sum else { break };
+        (element, by) = (rest, by + more);
+    }
+    match element {
+        Element::Known(dim) => Offset { base: None, by: by + dim },
+        Element::Computed(value, at) => Offset { base: Some((value, at)), by },
+    }
+}
+
+/// Two sizes of which a value says how they compare.
+pub(crate) fn compared_sizes(b: &Builder<'_>, mut value: ValueId) -> Option<(CompareKind, Dim, Dim)> {
+    loop {
+        let node = b.defining(value)?;
+        match (&node.op, node.inputs.as_slice()) {
+            (Op::Reshape(_), [x]) => value = *x,
+            (Op::Compare(kind), [x, y]) if b.shape(value).is_ok_and(|s| s.elements().is(1)) => {
+                return match (origin(b, *x, 0), origin(b, *y, 0)) {
+                    (Element::Known(x), Element::Known(y)) => Some((*kind, x, y)),
+                    _ => None,
+                };
+            }
+            _ => return None,
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn key(cx: &NodeCx<'_, '_>) -> Option<Key> {
                 }
             }
             Item::Dims(t) => {
-                part(8, format!("{:?}", t.sizes).as_bytes());
+                part(8, format!("{}{:?}", t.dtype, t.sizes).as_bytes());
                 t.dims.iter().for_each(|d| part(9, d.to_string().as_bytes()));
             }
             Item::Constant(_) | Item::Sequence(_) | Item::Optional(_) => return None,

@@ -24,6 +24,22 @@ pub(crate) struct Scope<'a> {
     sizes: HashMap<(ValueId, i64), Dim>,
     /// Values that no input decides on.
     free: HashSet<ValueId>,
+    /// Values that count from 0, and what they stay below.
+    below: HashMap<ValueId, Dim>,
+    /// What its nodes may presuppose.
+    pub(crate) stance: Stance,
+}
+
+/// What may be presupposed of the sizes that a node needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Stance {
+    /// The node counts in every run: what it needs becomes a fact of the graph, which a run is checked for.
+    #[default]
+    Fact,
+    /// The node is in a body: what it needs of a value is checked there, when the body runs.
+    Check,
+    /// The node is computed in every run, and may not count: it needs nothing.
+    Nothing,
 }
 
 /// How a scope sees the one around it.
@@ -38,12 +54,22 @@ enum Around {
 impl<'a> Scope<'a> {
     /// The scope of a closed body in another scope.
     pub(crate) fn within(around: &'a Scope<'a>) -> Scope<'a> {
-        Scope { around: Some((Around::OtherGraph, around)), ..Scope::default() }
+        let stance = match around.stance {
+            Stance::Fact | Stance::Check => Stance::Check,
+            Stance::Nothing => Stance::Nothing,
+        };
+        Scope { around: Some((Around::OtherGraph, around)), stance, ..Scope::default() }
     }
 
     /// The scope of a branch that becomes part of the graph around it.
     pub(crate) fn inside(around: &'a Scope<'a>) -> Scope<'a> {
-        Scope { around: Some((Around::SameGraph, around)), ..Scope::default() }
+        Scope { around: Some((Around::SameGraph, around)), stance: around.stance, ..Scope::default() }
+    }
+
+    /// The scope with what its nodes may presuppose.
+    pub(crate) fn with_stance(mut self, stance: Stance) -> Scope<'a> {
+        self.stance = stance;
+        self
     }
 
     /// Gives a name its meaning; every name is defined once.
@@ -77,6 +103,19 @@ impl<'a> Scope<'a> {
     /// Remembers the symbol of an element.
     pub(crate) fn remember_size(&mut self, value: ValueId, at: i64, size: Dim) {
         self.sizes.insert((value, at), size);
+    }
+
+    /// What a value of this graph that counts from 0 stays below.
+    pub(crate) fn below(&self, value: ValueId) -> Option<&Dim> {
+        self.below.get(&value).or_else(|| match self.around {
+            Some((Around::SameGraph, around)) => around.below(value),
+            _ => None,
+        })
+    }
+
+    /// Says that a value is at least 0 and less than that.
+    pub(crate) fn counts_below(&mut self, value: ValueId, limit: Dim) {
+        self.below.insert(value, limit);
     }
 
     /// Whether it was found that no input decides on a value.

@@ -2,15 +2,18 @@
 //!
 //! In: values for the inputs. Out: a graph for all inputs that agree with them where it matters. First nothing is taken from
 //! the values; if an operator asks for elements that only a run has (a shape, axes, a number of iterations), the inputs that
-//! they come from become known, and the import begins again; if that does not help, all small inputs and then all sizes do.
+//! they come from become known, and the import begins again; if that does not help, all small inputs and then all sizes do. Sizes also do
+//! where the graph presupposes something of them, which may not hold for the inputs: a graph that fails in the run that it was imported for is of
+//! no use, and what is made for few sizes only may as well be made for one.
 //! A known input stays an input of the graph: only what has to be decided while importing is decided by it.
 
 use crate::item::{Item, List, MAX_KNOWN, Maybe};
 use lawson_graph::op::SeqAt;
 use lawson_graph::{
-    Builder, Code, Error, HostTensor, Op, Relation, Result, SequenceType, Symbol, Type, Value, ValueId,
+    Bindings, Builder, Code, Error, Graph, HostTensor, Op, Relation, Result, SequenceType, Symbol, Type,
+    Value, ValueId,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is taken from the values of the inputs.
@@ -20,11 +23,22 @@ pub(crate) struct Special<'v> {
     known: BTreeSet<String>,
     sizes: bool,
     needs: RefCell<BTreeSet<String>>,
+    presupposes: Cell<bool>,
 }
 
 impl<'v> Special<'v> {
     fn new(given: &'v BTreeMap<String, Value>) -> Special<'v> {
         Special { given: Some(given), ..Special::default() }
+    }
+
+    /// Whether there are values that can be asked for.
+    pub(crate) fn has_values(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// Whether all sizes of what is given are taken for granted.
+    pub(crate) fn fixes_sizes(&self) -> bool {
+        self.sizes
     }
 
     /// The value that an input will have.
@@ -45,6 +59,11 @@ impl<'v> Special<'v> {
     /// Takes note of inputs that the import could not do without.
     pub(crate) fn needs(&self, names: BTreeSet<String>) {
         self.needs.replace(names);
+    }
+
+    /// Takes note of whether the import presupposed something of open sizes.
+    pub(crate) fn presupposes(&self, it_does: bool) {
+        self.presupposes.set(it_does);
     }
 
     /// What an input of the graph stands for. A sequence is taken apart, an optional opened.
@@ -108,14 +127,21 @@ fn sequence(b: &mut Builder<'static>, name: &str, value: ValueId, elements: &[Ho
 }
 
 /// Imports with more and more taken from the values, as long as that may help.
-pub(crate) fn import_for<T>(
+pub(crate) fn import_for(
     given: &BTreeMap<String, Value>,
-    import: impl Fn(&Special<'_>) -> Result<T>,
-) -> Result<(T, Vec<String>)> {
+    import: impl Fn(&Special<'_>) -> Result<Graph>,
+) -> Result<(Graph, Vec<String>)> {
     let mut special = Special::new(given);
     loop {
         match import(&special) {
-            Ok(done) => return Ok((done, special.known.into_iter().collect())),
+            Ok(graph) if special.sizes || !special.presupposes.get() && holds(&graph, given) => {
+                return Ok((graph, special.known.into_iter().collect()));
+            }
+            Ok(graph) => {
+                special.sizes = true;
+                let graph = import(&special).unwrap_or(graph);
+                return Ok((graph, special.known.into_iter().collect()));
+            }
             Err(e) if matches!(e.code(), Code::OnnxVersion | Code::Budget | Code::Io) => return Err(e),
             Err(e) => {
                 if !special.widen() {
@@ -124,4 +150,19 @@ pub(crate) fn import_for<T>(
             }
         }
     }
+}
+
+/// Whether all that a graph says of sizes holds for those of the tensors.
+fn holds(graph: &Graph, given: &BTreeMap<String, Value>) -> bool {
+    let mut entries = Vec::new();
+    for v in graph.inputs() {
+        let name = graph.value_name(*v);
+        let (Some(have), Type::Tensor(want)) = (given.get(&name).and_then(Value::as_tensor), graph.ty(*v))
+        else {
+            continue;
+        };
+        let sizes = have.sizes().iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX));
+        entries.extend(want.shape.iter().cloned().zip(sizes).map(|(dim, size)| (dim, size, name.clone())));
+    }
+    Bindings::solve(&entries, graph.facts()).is_ok()
 }

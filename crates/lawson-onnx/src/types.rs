@@ -1,6 +1,8 @@
 //! Types of a model's inputs: `ValueInfoProto` into [`Type`].
 //!
-//! A dimension is a number, a name, an expression of names, or nothing. A name is a symbol, shared by all inputs that use it.
+//! A dimension is a number, a name, an expression of names, or nothing. A name is a symbol, shared by all inputs that use it; what
+//! says nothing, such as `?`, is none, and neither is one whose sizes are not equal for the inputs that the model is imported for:
+//! some exporters call all dimensions the same.
 //! An expression (`past + 1`) counts as one only if each of its names is a dimension of some input by itself, so that it can
 //! be solved; any other text is a name. Where nothing is said, the symbol is made from the input's name and the axis.
 
@@ -12,15 +14,22 @@ use crate::special::Special;
 use crate::tensor::dtype;
 use lawson_graph::{
     Builder, Code, DType, Dim, Error, HostTensor, Place, Relation, Result, Shape, Symbol, Type, Value,
-    parse_dim,
+    no_such_size, parse_dim,
 };
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The dimensions that the inputs name.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// Names that are a dimension by themselves.
     plain: BTreeSet<String>,
+    /// Names of sizes that differ.
+    unequal: BTreeSet<String>,
+    /// Sizes that are fixed.
+    sizes: BTreeMap<String, usize>,
+    /// The names of sizes that were met.
+    met: RefCell<BTreeSet<String>>,
 }
 
 /// Whether the text is a name and nothing else.
@@ -29,12 +38,21 @@ fn is_identifier(text: &str) -> bool {
         && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
 }
 
-fn dims(info: &ValueInfoProto) -> impl Iterator<Item = &DimensionValue> {
+/// Whether the text says something, so that it may say the same elsewhere.
+fn is_name(text: &str) -> bool {
+    text.contains(|c: char| c.is_alphanumeric())
+}
+
+fn declared_dims(info: &ValueInfoProto) -> impl Iterator<Item = &DimensionProto> {
     let shape = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
         Some(TypeValue::Tensor(t)) => t.shape.as_ref(),
         _ => None,
     };
-    shape.into_iter().flat_map(|s| &s.dim).filter_map(|d| d.value.as_ref())
+    shape.into_iter().flat_map(|s| &s.dim)
+}
+
+fn dims(info: &ValueInfoProto) -> impl Iterator<Item = &DimensionValue> {
+    declared_dims(info).filter_map(|d| d.value.as_ref())
 }
 
 /// Whether a tensor may have these sizes.
@@ -88,9 +106,22 @@ pub(crate) fn check_output(info: &ValueInfoProto, ty: &Type) -> Result<()> {
 
 impl Names {
     /// The names in the shapes of the inputs.
-    pub(crate) fn of<'a>(inputs: impl IntoIterator<Item = &'a ValueInfoProto>) -> Names {
-        let mut names = Names::default();
+    pub(crate) fn of<'a>(
+        inputs: impl IntoIterator<Item = &'a ValueInfoProto>,
+        special: &Special<'_>,
+        fixed: &BTreeMap<String, usize>,
+    ) -> Names {
+        let mut names = Names { sizes: fixed.clone(), ..Names::default() };
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for info in inputs {
+            let given = special.value(info.name.as_deref().unwrap_or_default()).and_then(Value::as_tensor);
+            for (dim, size) in declared_dims(info).zip(given.map_or(&[][..], HostTensor::sizes)) {
+                if let Some(DimensionValue::Param(name)) = &dim.value
+                    && *sizes.entry(name).or_insert(*size) != *size
+                {
+                    names.unequal.insert(name.clone());
+                }
+            }
             for dim in dims(info) {
                 if let DimensionValue::Param(text) = dim
                     && is_identifier(text)
@@ -218,9 +249,24 @@ impl Names {
                         .help("a dimension is a size, a name, or -1 where it is open"));
                 }
                 _ if is_empty => Dim::ZERO,
-                Some(DimensionValue::Param(text)) if !text.is_empty() => self.dim(text),
+                Some(DimensionValue::Param(text)) if is_name(text) && !self.unequal.contains(text) => {
+                    self.dim(text)
+                }
                 _ => Dim::from(self.fresh(&format!("{name}_{axis}"))),
             };
+            dim.visit_symbols(&mut |s| {
+                self.met.borrow_mut().insert(s.name().to_string());
+            });
+            let dim = dim.substitute(&|s| self.sizes.get(s.name()).map(|n| Dim::from(*n)));
+            if let Some(negative) = dim.as_const().filter(|n| *n < 0) {
+                return Err(Error::new(
+                    Code::InputType,
+                    format!(
+                        "dimension {axis} of the input `{name}` is {negative} for the sizes that are fixed"
+                    ),
+                )
+                .help("fix other sizes"));
+            }
             let mut symbols: Vec<Symbol> = Vec::new();
             dim.visit_symbols(&mut |s| symbols.push(s.clone()));
             for symbol in symbols {
@@ -232,6 +278,13 @@ impl Names {
             dims.push(dim);
         }
         Ok(Type::tensor(dtype, Shape::from(dims)))
+    }
+
+    /// Refuses sizes to be fixed that no input has.
+    pub(crate) fn check_fixed(&self) -> Result<()> {
+        let met = self.met.borrow();
+        let Some(name) = self.sizes.keys().find(|name| !met.contains(*name)) else { return Ok(()) };
+        Err(no_such_size(name, met.iter().map(String::as_str)))
     }
 
     fn fresh(&self, base: &str) -> Symbol {

@@ -8,9 +8,10 @@ use crate::planned::{Making, Planned, Unpacked};
 use crate::repeated::feeds;
 use crate::session::Session;
 use lawson_cpu::team::Team;
-use lawson_graph::{Code, Error, Graph, Result, Site, Symbol, Type};
+use lawson_graph::{Code, Error, Graph, Result, Site, Type};
 use lawson_kernel::partition::Fusion;
 use lawson_opt::Pipeline;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,11 +50,14 @@ pub(crate) enum Compiled {
 pub struct CompileOptions {
     /// What the program runs on.
     pub target: Target,
+    /// Sizes that are fixed before anything else is done, by the names of the symbols: the program then takes inputs of those sizes only,
+    /// and is compiled for them.
+    pub sizes: BTreeMap<String, usize>,
     /// What is done to the graph before that.
     pub passes: Passes,
     /// Sizes that symbols of the graph usually have: what is computed together, and how values lie, is decided for these. The program is right for all others;
     /// of symbols that are not listed, the place of their axis decides ([`Graph::expect_usual_sizes`]).
-    pub expect: Vec<(Symbol, i64)>,
+    pub expect: BTreeMap<String, usize>,
     /// Which operators may share a kernel. With [`Fusion::Separate`] the standard passes are none, for they rewrite across operators:
     /// that is for seeing what fusion gains, and for finding the operator at which something goes wrong.
     pub fusion: Fusion,
@@ -156,8 +160,8 @@ impl Program {
         times: &mut CompileTimes,
     ) -> Result<Program> {
         times.passes(|| graph.verify())?;
-        let mut graph = graph;
-        options.expect.iter().for_each(|(symbol, size)| graph.expect(symbol.clone(), *size));
+        let mut graph = if options.sizes.is_empty() { graph } else { graph.with_sizes(&options.sizes)? };
+        graph.expect(&options.expect);
         graph.expect_usual_sizes();
         let (inputs, outputs) = signature(&graph);
         let name = graph.name().to_string();

@@ -214,3 +214,23 @@ fn random_graphs_compile_and_run_and_are_never_a_bug() {
         }
     }
 }
+
+#[test]
+fn a_program_can_be_compiled_for_certain_sizes() {
+    let text = "lawson 1 graph @f(%x: f32[N, M]) -> (y: f32[N, M]) where N >= 1, N % 2 == 0 { %y = neg %x return %y }";
+    let compile = |name: &str, n: usize| {
+        let sizes = [(name.to_string(), n)].into();
+        Program::compile(Graph::parse(text).unwrap(), &CompileOptions { sizes, ..CompileOptions::default() })
+    };
+    let program = compile("N", 2).unwrap();
+    assert_eq!(program.inputs()[0].ty.to_string(), "f32[2, M]");
+    let run = |rows: usize| {
+        let x = Tensor::from_slice(&[rows, 3], &vec![1f32; 3 * rows]).unwrap();
+        program.session().run(&[x])
+    };
+    assert_eq!(run(2).unwrap()[0].to_vec::<f32>().unwrap(), [-1.0; 6]);
+    assert_eq!(run(4).unwrap_err().code(), Code::Binding);
+    // What the graph says of its sizes holds for these, too.
+    assert_eq!(compile("N", 3).unwrap_err().code(), Code::Binding);
+    assert_eq!(compile("K", 2).unwrap_err().code(), Code::UnknownName);
+}

@@ -1,6 +1,6 @@
 //! Arguments of the commands that read a graph and say or do something with it.
 
-use super::{Bind, DeviceArgs, Fusion, InputArgs, Isa, Target};
+use super::{Bind, DeviceArgs, Fusion, InputArgs, Isa, SizeArgs, Target};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -9,7 +9,10 @@ use std::path::PathBuf;
 pub struct ShowArgs {
     /// A .law or .onnx file, a .json list, or - for standard input.
     pub file: String,
-    /// Give a symbol a value, to see numbers instead of expressions.
+    #[command(flatten)]
+    pub sizes: SizeArgs,
+    /// Give an open size a value, to see numbers instead of expressions: what is shown is what is compiled for any size. Only an ONNX model that cannot be
+    /// imported with its sizes open is imported for this one.
     #[arg(long, value_name = "NAME=NUMBER")]
     pub bind: Vec<Bind>,
     /// Print all elements of all constants.
@@ -59,6 +62,20 @@ pub struct CheckArgs {
     /// .law and .onnx files, .json lists, and plans (.plan, or any text that begins with `lawson-plan`), or - for standard input.
     #[arg(required = true)]
     pub files: Vec<String>,
+    #[command(flatten)]
+    pub sizes: SizeArgs,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A .onnx or .law file, a .json list, or - for standard input.
+    pub file: String,
+    /// Where the graph goes.
+    #[arg(value_name = "FILE.law")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub sizes: SizeArgs,
 }
 
 /// Arguments of `run`.
@@ -105,7 +122,8 @@ pub struct RunArgs {
     /// Run so many times; outputs become inputs of the next run, where the signature says so or types agree by position.
     #[arg(long, value_name = "COUNT", conflicts_with = "exact")]
     pub repeat: Option<u64>,
-    /// Print how long compiling took, the first run, and the median of further runs, which take about a second.
+    /// Print how long compiling took, the first run, and the median of further runs, which take about a second: one if it takes as long, none if the
+    /// first took more than ten.
     #[arg(long)]
     pub time: bool,
     /// The passes to run first: a list, `standard` or `none`.
@@ -119,6 +137,8 @@ pub struct OptArgs {
     /// A .law or .onnx file, a .json list, or - for standard input.
     #[arg(required_unless_present = "list")]
     pub file: Option<String>,
+    #[command(flatten)]
+    pub sizes: SizeArgs,
     /// Write the result to this file; large constants go to a .safetensors file beside it.
     #[arg(short, long, value_name = "FILE.law")]
     pub output: Option<PathBuf>,
@@ -159,6 +179,8 @@ pub struct BisectArgs {
 pub struct OpcodesArgs {
     /// A .law or .onnx file, a .json list, or - for standard input.
     pub file: String,
+    #[command(flatten)]
+    pub sizes: SizeArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Bytes of memory that a workgroup shares.

@@ -15,6 +15,7 @@ use lawson::kernel::{Plan, PlanBuffer};
 use lawson::wgpu::Pace;
 use lawson::{Code, CompileOptions, CompileTimes, Error, Program, Result, Session, Team, Value};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
             .into());
     }
     let teams = teams(args)?;
-    let loaded = load::graph(file)?;
+    let loaded = load::open(file, args.input.sizing())?;
     let mut inputs = args.input.clone();
     if inputs.inputs.is_empty() && loaded.input.is_none() {
         inputs.inputs.push("random".to_string());
@@ -75,9 +76,11 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
     let name = loaded.graph.name().to_string();
     let options = CompileOptions {
         target: args.target.to_lawson(),
+        // Sizes were fixed when the file was read.
+        sizes: BTreeMap::new(),
         passes: passes(&args.passes)?,
         fusion: args.fusion.to_lawson(),
-        expect: bindings.iter().map(|(symbol, size)| (symbol.clone(), size)).collect(),
+        expect: input::expected(&bindings),
         team: teams.first().cloned(),
         isa: args.isa.map(Isa::to_cpu),
         device: device::open(args.target, &DeviceArgs { device: args.device.clone() })?,
@@ -94,7 +97,7 @@ fn time_file(args: &BenchArgs, file: &str, reporter: &Reporter, out: &mut dyn Wr
         let start = Instant::now();
         let results = session.run_values(&values)?;
         let first = start.elapsed().as_secs_f64();
-        let (samples, batch) = sample(&mut session, &values, &results, seconds)?;
+        let (samples, batch) = sample(&mut session, &values, &results, seconds, first)?;
         let (iteration, in_one) = match args.repeat {
             Some(times) => iterations(&mut session, &values, times)?,
             None => (None, None),
@@ -183,6 +186,8 @@ fn flops(graph: &Graph, bindings: &Bindings) -> Option<f64> {
 /// Samples last at least so long, so that the clock does not count.
 const TICK: f64 = 20e-6;
 const LEAST: usize = 5;
+/// Fewer samples do if these take longer than that and than what is asked for.
+const LONG: f64 = 1.0;
 
 /// Seconds a run, sorted, and how many runs each is the mean of.
 fn sample(
@@ -190,7 +195,13 @@ fn sample(
     values: &[Value],
     results: &[Value],
     seconds: f64,
+    first: f64,
 ) -> Result<(Vec<f64>, usize)> {
+    let most = seconds.max(LONG);
+    if first >= 10.0 * most {
+        // Another run would take about as long; what a first one has to do besides does not count beside that.
+        return Ok((vec![first], 1));
+    }
     time::in_place(session, values, results, |run| {
         let mut batch = 1;
         let timed = |batch: usize, run: &mut dyn FnMut() -> Result<()>| -> Result<f64> {
@@ -202,13 +213,21 @@ fn sample(
         };
         loop {
             let took = timed(batch, run)?;
+            if took >= most {
+                return Ok((vec![took / batch as f64], batch));
+            }
             if took >= TICK || batch > 1 << 20 {
                 break;
             }
             batch = (batch as f64 * (1.5 * TICK / took.max(1e-9)).clamp(2.0, 100.0)).ceil() as usize;
         }
         let (mut samples, start) = (Vec::new(), Instant::now());
-        while samples.len() < LEAST || start.elapsed().as_secs_f64() < seconds {
+        loop {
+            let so_far = start.elapsed().as_secs_f64();
+            let enough = so_far >= seconds && (samples.len() >= LEAST || so_far >= most);
+            if enough && !samples.is_empty() {
+                break;
+            }
             samples.push(timed(batch, run)? / batch as f64);
         }
         samples.sort_by(f64::total_cmp);
@@ -238,13 +257,14 @@ fn iteration(session: &mut Session, values: &[Value], times: u64) -> Result<f64>
         Ok(start.elapsed().as_secs_f64())
     };
     let mut samples = Vec::new();
-    for _ in 0..LEAST {
+    let start = Instant::now();
+    while samples.is_empty() || (samples.len() < LEAST && start.elapsed().as_secs_f64() < LONG) {
         let (one, many) = (timed(1)?, timed(times)?);
         // Giving inputs and taking outputs does not always take as long.
         samples.push((many - one).max(0.0) / (times - 1) as f64);
     }
     samples.sort_by(f64::total_cmp);
-    Ok(samples[LEAST / 2])
+    Ok(samples[samples.len() / 2])
 }
 
 fn memory(program: &Program, bindings: &Bindings, stages: u64) -> Result<MemoryUse> {

@@ -4,6 +4,7 @@ use super::pipeline;
 use crate::args::BisectArgs;
 use crate::report::{BUG, Failure, Outcome, Reporter, USER, error_json};
 use crate::{input, load};
+use lawson::graph::random::Elements;
 use lawson::opt::{Verdict, bisect};
 use lawson::{Code, Error};
 use serde_json::json;
@@ -17,7 +18,7 @@ pub fn run(args: &BisectArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
         return Err(Error::new(Code::Usage, "--trials is at least 1").into());
     }
     let pipeline = pipeline(&args.passes)?;
-    let loaded = load::graph(&args.file)?;
+    let loaded = load::open(&args.file, args.input.sizing())?;
     let mut inputs = args.input.clone();
     if inputs.inputs.is_empty() && loaded.input.is_none() {
         inputs.inputs.push("random".to_string());
@@ -26,7 +27,7 @@ pub fn run(args: &BisectArgs, reporter: &Reporter, out: &mut dyn Write) -> Outco
     let (mut compared, mut undetermined) = (0, 0);
     for trial in 0..args.trials {
         let seed = inputs.seed.wrapping_add(trial);
-        let (values, _) = input::values(&loaded, &inputs, seed)?;
+        let (values, _) = input::values_of(&loaded, &inputs, seed, Elements::Tame)?;
         match bisect(&pipeline, &loaded.graph, &values, &options, args.slack)? {
             Verdict::Fine { compared: c, undetermined: u, .. } => {
                 compared += c;

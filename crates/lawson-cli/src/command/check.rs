@@ -53,7 +53,7 @@ pub fn run(args: &CheckArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcom
     let mut results: Vec<Json> = Vec::new();
     let (mut wrong, mut code) = (0, 0);
     for file in &args.files {
-        let checked = load::checked(file).and_then(|checked| match checked {
+        let checked = load::checked(file, args.sizes.sizing()).and_then(|checked| match checked {
             Checked::Graph(graph) => check_graph(&graph),
             Checked::Plan(plan) => Ok(check_plan(&plan)),
         });

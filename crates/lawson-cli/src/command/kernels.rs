@@ -199,7 +199,7 @@ fn compile(graph: &Graph, args: &ShowArgs) -> Result<(lawson::cpu::Isa, Graph, P
         passes: args.passes.as_deref().map_or(Ok(default.passes), passes)?,
         fusion: args.fusion.map_or(default.fusion, Fusion::to_lawson),
         threads: args.threads.unwrap_or(default.threads),
-        expect: args.bind.iter().map(|b| (Symbol::new(&b.symbol), b.value)).collect(),
+        expect: args.bind.iter().map(|b| (b.symbol.clone(), usize::try_from(b.value).unwrap_or(0))).collect(),
     };
     let (graph, plan) = match args.target {
         Target::Wgpu => {

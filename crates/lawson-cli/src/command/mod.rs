@@ -43,7 +43,7 @@ pub fn run(cli: &Cli, planted: Option<Run>, reporter: &Reporter, out: &mut dyn W
         Command::Check(args) => check::run(args, reporter, out),
         Command::Run(args) => run::run(args, reporter, out),
         Command::Opt(args) => opt::run(args, reporter, out),
-        Command::Convert { file, output } => convert::run(file, output, reporter, out),
+        Command::Convert(args) => convert::run(args, reporter, out),
         Command::Bisect(args) => bisect::run(args, reporter, out),
         Command::Machine(args) => machine::run(args, reporter, out),
         Command::Bench(args) => bench::run(args, reporter, out),

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use std::io::Write;
 
 pub fn run(args: &OpcodesArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let graph = load::graph(&args.file)?.graph;
+    let graph = load::open(&args.file, args.sizes.sizing())?.graph;
     let graph = pipeline(&args.passes)?.run(&graph)?;
     let mut capabilities = match &args.device.device {
         None => Capabilities::default(),

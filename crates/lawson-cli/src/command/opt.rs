@@ -22,7 +22,7 @@ pub fn run(args: &OptArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let Some(file) = &args.file else {
         return Err(Error::new(Code::Usage, "a FILE is missing").into());
     };
-    let graph = load::graph(file)?.graph;
+    let graph = load::open(file, args.sizes.sizing())?.graph;
     let options = RunOptions { verify: Verify::EachPass, stop_after: args.stop_after };
     let mut steps: Vec<Json> = Vec::new();
     let result = pipeline.run_with(&graph, &options, &mut |seen| {

@@ -6,6 +6,7 @@ use crate::Run;
 use crate::args::ReduceArgs;
 use crate::report::{BUG, Failure, Outcome, Reporter, USER};
 use crate::{input, load};
+use lawson::graph::random::Elements;
 use lawson::reduce::{Case, Effort};
 use lawson::{Code, Error, Result};
 use serde_json::json;
@@ -25,11 +26,11 @@ pub fn run(args: &ReduceArgs, planted: Option<Run>, reporter: &Reporter, out: &m
     trial.judge()?;
     let mut apart = Apart::new(&trial)?;
     let mut inputs = args.input.clone();
-    let loaded = load::graph_for(&args.file, &inputs.inputs)?;
+    let loaded = load::open(&args.file, args.input.sizing())?;
     if inputs.inputs.is_empty() && loaded.input.is_none() {
         inputs.inputs.push("random".to_string());
     }
-    let (values, _) = input::values(&loaded, &inputs, inputs.seed)?;
+    let (values, _) = input::values_of(&loaded, &inputs, inputs.seed, Elements::Tame)?;
     let case = Case { graph: loaded.graph, inputs: values };
     // Before anything is shrunk: whether it can be kept.
     let law = destination(args)?;

@@ -9,12 +9,13 @@ use lawson::graph::{Bindings, interp};
 use lawson::kernel::Operators;
 use lawson::{Code, CompileOptions, Error, Program, Result, Team};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Instant;
 
 pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
     let start = Instant::now();
-    let loaded = load::graph_for(&args.file, &args.input.inputs)?;
+    let loaded = load::open(&args.file, args.input.sizing())?;
     let import = start.elapsed();
     let known = loaded.known.clone();
     let names: Vec<String> = loaded.graph.outputs().iter().map(|o| o.name.clone()).collect();
@@ -26,7 +27,10 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
         return exact::print(&names, &results, &bindings, reporter, out);
     }
     let start = Instant::now();
-    let program = Program::compile(loaded.graph, &compile_options(args)?)?;
+    let program = Program::compile(
+        loaded.graph,
+        &CompileOptions { expect: input::expected(&bindings), ..compile_options(args)? },
+    )?;
     let compile = start.elapsed();
     let mut session = program.session();
     session.set_limits(input::limits(&args.input));
@@ -40,7 +44,7 @@ pub fn run(args: &RunArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome 
     let compared =
         args.check.as_deref().map(|file| compared::run(file, &names, &results, args)).transpose()?;
     let further = match args.time {
-        true => time::further(&mut session, &values, &results)?,
+        true => time::further(&mut session, &values, &results, first)?,
         false => Vec::new(),
     };
     let times = Times { import, compile, first, further };
@@ -118,7 +122,9 @@ fn compile_options(args: &RunArgs) -> Result<CompileOptions> {
     };
     let device = device::open(args.target, &args.device)?;
     let fusion = args.fusion.to_lawson();
-    Ok(CompileOptions { target, passes, fusion, expect: Vec::new(), team, isa, device })
+    // Sizes were fixed when the file was read.
+    let sizes = BTreeMap::new();
+    Ok(CompileOptions { target, sizes, expect: BTreeMap::new(), passes, fusion, team, isa, device })
 }
 
 /// What was left to the host or placed on the processor, if anything was.

@@ -3,7 +3,7 @@
 use super::kernels;
 use crate::args::ShowArgs;
 use crate::input::check_bound;
-use crate::load;
+use crate::load::{self, Sizing};
 use crate::quantity::{dim_json, quantity};
 use crate::report::{Outcome, Reporter};
 use lawson::graph::{Constants, Cost, Dim, Graph, Node, Op, PrintOptions, Symbol, Type, ValueId, print};
@@ -16,8 +16,9 @@ use std::io::Write;
 const SHOWN: usize = 16;
 
 pub fn run(args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
-    let graph = load::graph(&args.file)?.graph;
-    check_bound(&graph, &args.bind)?;
+    let loaded = load::open(&args.file, Sizing { bind: &args.bind, ..args.sizes.sizing() })?;
+    check_bound(&loaded, &args.bind)?;
+    let graph = loaded.graph;
     if args.kernels || args.plan || args.plan_text || args.refused || args.dump_asm {
         return kernels::run(&graph, args, reporter, out);
     }

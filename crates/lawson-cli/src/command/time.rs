@@ -16,13 +16,22 @@ pub struct Times {
     pub further: Vec<Duration>,
 }
 
-/// Runs are repeated for so long, but at least [`LEAST`] and at most [`MOST`] times.
+/// Runs are repeated for so long, but at least [`LEAST`] and at most [`MOST`] times; fewer if one of them takes as long.
 const ENOUGH: Duration = Duration::from_secs(1);
 const LEAST: usize = 3;
 const MOST: usize = 1000;
 
-/// Times of further runs, sorted.
-pub fn further(session: &mut Session, inputs: &[Value], results: &[Value]) -> Result<Vec<Duration>> {
+/// Times of further runs, sorted; none if the first took much longer than all of them may.
+pub fn further(
+    session: &mut Session,
+    inputs: &[Value],
+    results: &[Value],
+    first: Duration,
+) -> Result<Vec<Duration>> {
+    // What a first run has to do besides does not count beside that.
+    if first >= ENOUGH * 10 {
+        return Ok(Vec::new());
+    }
     in_place(session, inputs, results, |run| repeat(run))
 }
 
@@ -58,13 +67,21 @@ fn tensors(values: &[Value]) -> Option<Vec<&HostTensor>> {
     values.iter().map(|v| v.as_tensor().filter(|t| t.dtype() != lawson::DType::Str)).collect()
 }
 
+/// Whether so many runs are enough, which took so long together and the last of them by itself.
+fn enough(count: usize, all: Duration, last: Duration) -> bool {
+    all >= ENOUGH && (count >= LEAST || last >= ENOUGH)
+}
+
 fn repeat(run: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     let start = Instant::now();
-    while times.len() < LEAST || (times.len() < MOST && start.elapsed() < ENOUGH) {
+    while times.len() < MOST {
         let one = Instant::now();
         run()?;
         times.push(one.elapsed());
+        if enough(times.len(), start.elapsed(), times[times.len() - 1]) {
+            break;
+        }
     }
     times.sort_unstable();
     Ok(times)
@@ -82,7 +99,7 @@ fn milliseconds(time: Duration) -> f64 {
 
 impl Times {
     fn median(&self) -> Duration {
-        self.further.get(self.further.len() / 2).copied().unwrap_or_default()
+        self.further.get(self.further.len() / 2).copied().unwrap_or(self.first)
     }
 
     pub fn to_json(&self) -> Json {
@@ -101,6 +118,12 @@ impl fmt::Display for Times {
         let [import, compile, first, median] =
             [self.import, self.compile, self.first, self.median()].map(milliseconds);
         let runs = self.further.len();
+        if runs == 0 {
+            return write!(
+                f,
+                "reading {import:.3} ms, compiling {compile:.3} ms, first run {first:.3} ms, and no more of that length"
+            );
+        }
         write!(
             f,
             "reading {import:.3} ms, compiling {compile:.3} ms, first run {first:.3} ms, median of {runs} more {median:.4} ms"
@@ -119,5 +142,18 @@ mod tests {
         let times = Times { import, compile, first: Duration::from_secs(1), further };
         assert_eq!(times.to_json()["median_ms"], 2.0);
         assert_eq!(times.to_json()["first_ms"], 1000.0);
+        let times = Times { further: Vec::new(), ..times };
+        assert_eq!(times.to_json()["median_ms"], 1000.0);
+        assert_eq!(times.to_json()["runs"], 0);
+        assert!(times.to_string().contains("no more of that length"));
+    }
+
+    #[test]
+    fn one_run_that_takes_as_long_as_all_may_is_enough() {
+        let second = Duration::from_secs(1);
+        assert!(!enough(2, second, second / 2));
+        assert!(enough(3, second, second / 2));
+        assert!(enough(1, second, second));
+        assert!(!enough(500, second / 2, second / 1000));
     }
 }

@@ -16,4 +16,5 @@ mod passes;
 mod ports;
 mod run;
 mod show;
+mod sizes;
 mod speech;

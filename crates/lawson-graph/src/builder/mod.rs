@@ -91,6 +91,11 @@ impl<'g> Builder<'g> {
         &self.facts
     }
 
+    /// Whether a symbol is defined by a node, so that only a run tells its value.
+    pub fn is_defined(&self, symbol: &Symbol) -> bool {
+        self.defined.contains(symbol)
+    }
+
     /// Adds something known about the symbols.
     pub fn fact(&mut self, left: impl Into<Dim>, relation: Relation, right: impl Into<Dim>) -> Result<()> {
         self.facts.to_mut().add(Fact::new(left, relation, right))

@@ -112,8 +112,45 @@ impl Bindings {
             }
             open = deferred;
         }
-        bindings.check(facts)?;
+        bindings.check(facts).map_err(|e| match bindings.remedy(facts) {
+            Some(remedy) => e.help(remedy),
+            None => e,
+        })?;
         Ok(bindings)
+    }
+
+    /// Which sizes near those that came would satisfy the first fact that does not hold.
+    fn remedy(&self, facts: &Facts) -> Option<String> {
+        /// How far from what came sizes are tried.
+        const NEAR: i64 = 4096;
+        let failed = facts.written().iter().find(|f| f.holds(&|s| self.get(s)) == Some(false))?;
+        let mut symbols: Vec<&Symbol> = Vec::new();
+        for side in [&failed.left, &failed.right] {
+            side.visit_symbols(&mut |s| {
+                if !symbols.contains(&s) {
+                    symbols.push(s);
+                }
+            });
+        }
+        let holds = |symbol: &Symbol, value: i64| {
+            let value_of = |s: &Symbol| if s == symbol { Some(value) } else { self.get(s) };
+            facts.written().iter().all(|f| f.holds(&value_of) != Some(false))
+        };
+        let found = symbols.into_iter().find_map(|symbol| {
+            let (have, place) = self.values.get(symbol)?;
+            let below = (1..=NEAR).map(|by| have - by).take_while(|v| *v >= 0).find(|v| holds(symbol, *v));
+            let above = (1..=NEAR).map(|by| have + by).find(|v| holds(symbol, *v));
+            let sizes: Vec<String> = below.into_iter().chain(above).map(|v| v.to_string()).collect();
+            (!sizes.is_empty()).then(|| (sizes.join(" or "), place))
+        });
+        Some(match found {
+            Some((sizes, place)) => {
+                format!("the program was made for sizes of which this holds: {sizes} for {place} would do; a model can also be imported for the sizes of its inputs")
+            }
+            None => {
+                "the program was made for sizes of which this holds: give inputs of such sizes, or import the model for them".to_string()
+            }
+        })
     }
 
     /// Checks the facts whose symbols all have values.
@@ -145,7 +182,11 @@ impl Bindings {
             None if dim.as_const().is_some() => format!("{expected} is expected"),
             None => format!("`{dim}` is {expected}"),
         };
-        Error::new(Code::Binding, format!("{place} is {actual}, but {because}"))
+        let error = Error::new(Code::Binding, format!("{place} is {actual}, but {because}"));
+        match dim.as_symbol() {
+            Some(s) => error.help(format!("all sizes that are called `{s}` are equal; give inputs of which that holds, or call the size otherwise where the model declares it")),
+            None => error,
+        }
     }
 
     /// Solves `c*s + k = actual` for the only unknown symbol `s`, where the expression is linear in it.
@@ -209,6 +250,8 @@ mod tests {
         facts.add(Fact::new(parse_dim("N % 8").unwrap(), Relation::Eq, 0)).unwrap();
         let error = Bindings::solve(&[entry("N", 12, "axis 0 of `x`")], &facts).unwrap_err();
         assert!(error.message().contains("N % 8 == 0"), "{error}");
+        let help = error.help_text().unwrap();
+        assert!(help.contains("8 or 16 for axis 0 of `x`"), "{error}");
         assert!(Bindings::solve(&[entry("N", 16, "axis 0 of `x`")], &facts).is_ok());
     }
 

@@ -44,6 +44,8 @@ pub struct Facts {
     pub(super) known: BTreeMap<Symbol, Known>,
     /// What equals another expression, which mentions no symbol that does.
     pub(super) equal: BTreeMap<Symbol, Dim>,
+    /// What quotients, minima and maxima equal: expressions in which none of them occurs.
+    pub(super) atoms: Vec<(Dim, Dim)>,
     pub(super) nonnegative: Vec<Dim>,
     pub(super) multiples: Vec<(Dim, i64)>,
     pub(super) points: Points,
@@ -138,10 +140,10 @@ impl Facts {
                 format!("the fact `{fact}` is too large an expression"),
             ));
         }
-        let (nonnegative, equal) = (self.nonnegative.len(), self.equal.len());
+        let (nonnegative, equal) = (self.nonnegative.len(), (self.equal.len(), self.atoms.len()));
         if self.take_in(&fact, gap).is_some() {
             // An equality changes what stands in its place.
-            self.points = match self.equal.len() == equal {
+            self.points = match (self.equal.len(), self.atoms.len()) == equal {
                 true => self.points.with_more(self.written.len(), nonnegative),
                 false => Points::default(),
             };
@@ -261,13 +263,58 @@ impl Facts {
         implied.into_iter().try_for_each(|gap| self.add_nonnegative(gap))
     }
 
+    /// What stands in the place of something once a fact is added, if the fact is such an equality.
+    pub fn replacement(&self, fact: &Fact) -> Option<(Dim, Dim)> {
+        let gap = self.substituted(&(fact.left.clone() - fact.right.clone()));
+        if fact.relation != Relation::Eq || gap.as_const().is_some() || gap.is_overflow() {
+            return None;
+        }
+        let gap = without_content(gap);
+        if as_residue(&gap).is_some() {
+            return None;
+        }
+        let symbol = self.solved_for_symbol(&gap).map(|(s, value)| (Dim::from(s), value));
+        symbol.or_else(|| solved_for_atom(&gap))
+    }
+
+    /// When the youngest symbol of an expression was first mentioned in a fact, as the number of that fact.
+    pub fn age(&self, dim: &Dim) -> usize {
+        let first = |s: &Symbol| {
+            let mentions = |f: &Fact| f.left.mentions(s) || f.right.mentions(s);
+            self.written.iter().position(mentions).unwrap_or(self.written.len())
+        };
+        let mut youngest = 0;
+        dim.visit_symbols(&mut |s| youngest = youngest.max(first(s)));
+        youngest
+    }
+
+    /// `±s + rest == 0` with `s` not in `rest`, as `s = ∓rest`: for the symbol that is the last to be mentioned.
+    fn solved_for_symbol(&self, gap: &Dim) -> Option<(Symbol, Dim)> {
+        let candidates = gap.terms().iter().filter_map(|t| match t.monomial.as_slice() {
+            [(Atom::Symbol(s), 1)] if t.coefficient.unsigned_abs() == 1 => {
+                let this = Dim::monomial(t.monomial.clone(), t.coefficient);
+                let rest = gap.clone() - this;
+                (!rest.mentions(s)).then(|| (s.clone(), if t.coefficient == 1 { -rest } else { rest }))
+            }
+            _ => None,
+        });
+        candidates.max_by_key(|(s, _)| self.age(&Dim::from(s.clone())))
+    }
+
     /// `gap == 0`; `None` if that contradicts.
     fn add_equal(&mut self, gap: &Dim) -> Option<()> {
         let gap = self.substituted(gap);
         if let Some(c) = gap.as_const() {
             return (c == 0).then_some(());
         }
+        // A sum of multiples is none of anything else.
+        let factor = gap.terms().iter().fold(0, |g, t| gcd(g, t.coefficient));
+        if factor > 1 && gap.constant() % factor != 0 {
+            return None;
+        }
+        let gap = without_content(gap);
         if let Some((x, modulus, residue)) = as_residue(&gap) {
+            let (x, residue) = of_symbol(&x, modulus, residue).unwrap_or((x, residue));
             if let Some(s) = x.as_symbol() {
                 let known = self.known.entry(s.clone()).or_default();
                 if modulus % known.modulus == 0 && residue % known.modulus == known.residue {
@@ -286,21 +333,19 @@ impl Facts {
             }
             return Some(());
         }
-        // ±s + rest == 0 with s not in rest: s = ∓rest
-        let solved = gap.terms().iter().rev().find_map(|t| match t.monomial.as_slice() {
-            [(Atom::Symbol(s), 1)] if t.coefficient.unsigned_abs() == 1 => {
-                let this = Dim::monomial(t.monomial.clone(), t.coefficient);
-                let rest = gap.clone() - this;
-                (!rest.mentions(s)).then(|| (s.clone(), if t.coefficient == 1 { -rest } else { rest }))
-            }
-            _ => None,
-        });
-        if let Some((symbol, value)) = solved {
+        if let Some((symbol, value)) = self.solved_for_symbol(&gap) {
             let known = self.known_of(&symbol);
             for other in self.equal.values_mut() {
                 *other = other.substitute(&|s| (*s == symbol).then(|| value.clone()));
             }
             self.equal.insert(symbol.clone(), value.clone());
+            // So of quotients, minima and maxima.
+            for (atom, value) in std::mem::take(&mut self.atoms) {
+                match atom.mentions(&symbol) || value.mentions(&symbol) {
+                    true => self.add_equal(&(atom - value))?,
+                    false => self.atoms.push((atom, value)),
+                }
+            }
             // What was known of others beside the symbol is now known of them beside the expression.
             for gap in std::mem::take(&mut self.nonnegative) {
                 if gap.mentions(&symbol) {
@@ -319,18 +364,48 @@ impl Facts {
             }
             return Some(());
         }
+        let solved = solved_for_atom(&gap);
         self.nonnegative.push(gap.clone());
-        self.nonnegative.push(-gap);
+        self.nonnegative.push(-gap.clone());
+        relaxed(&gap).into_iter().try_for_each(|gap| self.add_nonnegative(gap))?;
+        relaxed(&-gap).into_iter().try_for_each(|gap| self.add_nonnegative(gap))?;
+        if let Some((atom, value)) = solved {
+            if let ([Term { monomial, .. }], Some(c)) = (atom.terms(), value.as_const())
+                && let [(Atom::FloorDiv(x, d), 1)] = monomial.as_slice()
+                && let Some(d) = d.as_const().filter(|d| *d > 0)
+            {
+                // x/d == c says c*d <= x < (c + 1)*d.
+                let least = Dim::from(c) * d;
+                self.add_nonnegative(x.clone() - least.clone())?;
+                self.add_nonnegative(least + (d - 1) - x.clone())?;
+            }
+            let is_it = |other: &Atom| Dim::atom(other.clone()) == atom;
+            for (_, other) in &mut self.atoms {
+                *other = other.replace_atoms(&|a| is_it(a).then(|| value.clone()));
+            }
+            self.atoms.push((atom, value));
+        }
         Some(())
     }
 
     pub(super) fn substituted(&self, dim: &Dim) -> Dim {
-        if self.equal.is_empty() || dim.as_const().is_some() {
+        if dim.as_const().is_some() || self.equal.is_empty() && self.atoms.is_empty() {
             return dim.clone();
         }
         let mut replaces = false;
         dim.visit_symbols(&mut |s| replaces = replaces || self.equal.contains_key(s));
-        if replaces { dim.substitute(&|s| self.equal.get(s).cloned()) } else { dim.clone() }
+        let mut result = match replaces {
+            true => dim.substitute(&|s| self.equal.get(s).cloned()),
+            false => dim.clone(),
+        };
+        for (whole, value) in &self.atoms {
+            let [Term { monomial, .. }] = whole.terms() else { continue };
+            let atom = &monomial[0].0;
+            if result.symbol_bits() & whole.symbol_bits() == whole.symbol_bits() && result.has_atom(atom) {
+                result = result.replace_atoms(&|a| (a == atom).then(|| value.clone()));
+            }
+        }
+        result
     }
 }
 
@@ -353,6 +428,40 @@ fn relaxed(gap: &Dim) -> Vec<Dim> {
         _ => None,
     });
     implied.map_or(Vec::new(), |(t, members, c)| members.into_iter().map(|m| without(t) + m * c).collect())
+}
+
+/// The expression without a factor that all its coefficients have, where it is 0 just as it was.
+fn without_content(gap: Dim) -> Dim {
+    let content = gap.terms().iter().fold(gap.constant(), |g, t| gcd(g, t.coefficient));
+    if content > 1 { gap.divided_exactly(content) } else { gap }
+}
+
+/// A quotient, minimum or maximum that stands in `gap == 0` with the coefficient 1 or -1 and nowhere else, and what it equals: the
+/// one that is written with most.
+fn solved_for_atom(gap: &Dim) -> Option<(Dim, Dim)> {
+    let candidates = gap.terms().iter().filter_map(|t| {
+        let [(atom, 1)] = t.monomial.as_slice() else { return None };
+        if matches!(atom, Atom::Symbol(_)) || t.coefficient.unsigned_abs() != 1 {
+            return None;
+        }
+        let rest = gap.clone() - Dim::monomial(t.monomial.clone(), t.coefficient);
+        let value = if t.coefficient == 1 { -rest } else { rest };
+        (!value.has_atom(atom) && !value.is_overflow()).then(|| (Dim::atom(atom.clone()), value))
+    });
+    candidates.max_by_key(|(atom, _)| atom.to_string().len())
+}
+
+/// `(c*s + k) % modulus == residue` as what it says of the symbol, where `c` has no factor with the modulus in common.
+fn of_symbol(x: &Dim, modulus: i64, residue: i64) -> Option<(Dim, i64)> {
+    let [Term { monomial, coefficient }] = x.terms() else { return None };
+    let [(Atom::Symbol(s), 1)] = monomial.as_slice() else { return None };
+    let (c, wide) = (i128::from(*coefficient), i128::from(modulus));
+    if gcd(*coefficient, modulus) != 1 || modulus > 1 << 20 {
+        return None;
+    }
+    let wanted = (i128::from(residue) - i128::from(x.constant())).rem_euclid(wide);
+    let found = (0..wide).find(|r| (c * r - wanted).rem_euclid(wide) == 0)?;
+    Some((Dim::from(s.clone()), i128_to_i64(found)))
 }
 
 /// `gap == 0` read as `x % modulus == residue`.
@@ -457,6 +566,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_quotient_equals_stands_in_its_place() {
+        let f = facts(&[("(H + 1) / 2", Relation::Eq, "2*((H + 1) / 4)"), ("N", Relation::Ge, "1")]);
+        assert!(f.equal(&d("64*N*((H + 1) / 2)"), &d("128*N*((H + 1) / 4)")));
+        assert!(!f.equal(&d("(H + 1) / 2"), &d("(H + 1) / 4")));
+        let f = facts(&[("(T + 15) / 48", Relation::Eq, "1")]);
+        assert!(f.equal(&d("N*((T + 15) / 48)"), &d("N")));
+        assert!(f.is_nonnegative(&d("T - 33")) && f.is_nonnegative(&d("80 - T")));
+        assert!(!f.is_nonnegative(&d("T - 34")) && !f.is_nonnegative(&d("79 - T")));
+        // A symbol that gets a value later.
+        let f = facts(&[("(H + M) / 2", Relation::Eq, "3*((H + 1) / 4)"), ("M", Relation::Eq, "5")]);
+        assert!(f.equal(&d("(H + 5) / 2"), &d("3*((H + 1) / 4)")));
+        let f = facts(&[("min(N, 1000)", Relation::Eq, "N")]);
+        assert!(f.is_nonnegative(&d("1000 - N")));
+    }
+
+    #[test]
+    fn a_remainder_of_a_multiple_is_one_of_the_symbol() {
+        let f = facts(&[("6*H", Relation::Eq, "4*((6*H) / 4)"), ("(3*T + 1) % 4", Relation::Eq, "0")]);
+        assert!(f.equal(&d("2*(H / 2)"), &d("H")));
+        assert!(f.equal(&d("4*((T + 3) / 4)"), &d("T + 3")));
+    }
+
+    #[test]
     fn a_contradiction_is_refused() {
         let mut f = facts(&[("N", Relation::Ge, "4")]);
         let error = f.add(Fact::new("N", Relation::Lt, 3)).unwrap_err();
@@ -469,10 +601,13 @@ mod tests {
     fn a_contradiction_changes_nothing() {
         let mut f = facts(&[("N", Relation::Ge, "3"), ("M", Relation::Le, "N"), ("K", Relation::Eq, "2*N")]);
         let before = f.clone();
-        for (left, relation, right) in
-            [("N", Relation::Lt, 2), ("K", Relation::Lt, 6), ("N", Relation::Eq, -1)]
-        {
-            assert!(f.add(Fact::new(left, relation, right)).is_err(), "{left} {relation} {right}");
+        for (left, relation, right) in [
+            ("N", Relation::Lt, 2),
+            ("K", Relation::Lt, 6),
+            ("N", Relation::Eq, -1),
+            ("4*L", Relation::Eq, 15),
+        ] {
+            assert!(f.add(Fact::new(d(left), relation, right)).is_err(), "{left} {relation} {right}");
             assert_eq!(f, before);
         }
     }

@@ -419,6 +419,20 @@ fn shares_symbol(a: &Dim, b: &Dim) -> bool {
     shared
 }
 
+impl Dim {
+    /// The other factor, where this is a product of `by`, which is one product itself.
+    ///
+    /// ```
+    /// # use lawson_graph::parse_dim;
+    /// let (whole, part) = (parse_dim("6*N*(M / 8)").unwrap(), parse_dim("2*(M / 8)").unwrap());
+    /// assert_eq!(whole.other_factor(&part), parse_dim("3*N").ok());
+    /// assert_eq!(part.other_factor(&whole), None);
+    /// ```
+    pub fn other_factor(&self, by: &Dim) -> Option<Dim> {
+        divide_exactly(self, by)
+    }
+}
+
 /// `a / b` where `b` is one monomial that every term of `a` contains.
 fn divide_exactly(a: &Dim, b: &Dim) -> Option<Dim> {
     let [Term { monomial: divisor, coefficient }] = b.terms() else {

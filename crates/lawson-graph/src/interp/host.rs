@@ -74,7 +74,12 @@ pub(super) fn call<M: Mode>(
     };
     let given: Vec<Value> = operands.iter().map(Item::encode).collect::<Result<_>>()?;
     let results = function(&given).map_err(|e| {
-        Error::new(Code::HostCall, format!("the host function `{name}` failed: {}", e.message()))
+        let failed =
+            Error::new(Code::HostCall, format!("the host function `{name}` failed: {}", e.message()));
+        match e.help_text() {
+            Some(help) => failed.help(help),
+            None => failed,
+        }
     })?;
     define(machine, graph, op, &results)?;
     // What the function would have made of other operands is not known.

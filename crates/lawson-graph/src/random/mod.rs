@@ -88,6 +88,8 @@ impl Rng {
 pub enum Elements {
     /// Floats of order 1, small integers: what a model might see.
     Tame,
+    /// Floats of order 1, and integers that are 0 or 1: what any model can take for indices, tokens, masks and flags.
+    Safe,
     /// Also zeros of both signs, infinities, NaN, the extremes of the dtype, exact ties.
     Wild,
 }
@@ -142,7 +144,10 @@ fn random_int(rng: &mut Rng, dtype: DType, elements: Elements) -> i128 {
     if elements == Elements::Wild && rng.one_in(6) {
         return [low, high, 0, 1, low + 1, number::wrap(dtype, -1)][rng.below(6)];
     }
-    let (low, high) = (low.max(-9), high.min(9));
+    let (low, high) = match elements {
+        Elements::Safe => (low.max(0), high.min(1)),
+        Elements::Tame | Elements::Wild => (low.max(-9), high.min(9)),
+    };
     i128::from(rng.between(low as i64, high as i64))
 }
 

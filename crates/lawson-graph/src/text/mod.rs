@@ -97,32 +97,77 @@ pub fn read_law(path: &Path) -> Result<Graph> {
     let text = read_text_file(path)?;
     let file = path.display().to_string();
     let folder = path.parent().unwrap_or(Path::new("."));
-    parse(&text, &ParseOptions { file: Some(file), folder: Some(folder), ..ParseOptions::default() })
+    let parsed = |folder: &Path| {
+        let file = Some(file.clone());
+        parse(&text, &ParseOptions { file, folder: Some(folder), ..ParseOptions::default() })
+    };
+    match parsed(folder) {
+        // Of a link, the side file may stand beside what it leads to.
+        Err(e) if e.code() == Code::Io && path.is_symlink() => {
+            let target = std::fs::canonicalize(path).ok();
+            target.as_deref().and_then(Path::parent).map_or(Err(e), parsed)
+        }
+        result => result,
+    }
 }
 
-/// Writes a graph to a file. With `side_file_above`, constants of more elements than that go to a side file of the same
-/// name with the extension `safetensors`. Files appear whole or not at all: they are written under another name first.
+/// Writes a graph to a file. With `side_file_above`, constants of more elements than that go to a side file beside it, which has the name of the
+/// text, a number that follows from its content, and the extension `safetensors`. So the text and its constants are always those of one graph,
+/// whenever a write is interrupted: the old text has its old side file until the new text takes its place. Files appear whole or not at all, and
+/// side files of this name to which no text in the folder refers any more are removed.
 pub fn write_law(path: &Path, graph: &Graph, side_file_above: Option<usize>) -> Result<()> {
-    let side_path = path.with_extension("safetensors");
-    let constants = match side_file_above {
-        None => Constants::Inline,
-        Some(above) => match side_path.file_name().and_then(OsStr::to_str) {
-            Some(name) if side_path != path => Constants::SideFile { name: name.to_string(), above },
-            _ => {
-                return Err(Error::new(Code::Usage, "a side file cannot be named after this file")
-                    .at(Place::File(path.display().to_string()))
-                    .help("name the file `NAME.law`"));
-            }
-        },
-    };
-    let printed = print::print_graph(graph, &PrintOptions { constants, ..PrintOptions::default() });
-    write_whole(path, |out| {
-        let failed = |e| io_error("write the file", path, &e);
-        out.write_all(printed.text.as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
-        // The side file first: a text never names one that is not there yet.
-        if printed.side.is_empty() {
-            return Ok(());
+    // Side files stand beside what a link leads to.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let sides = match (side_file_above, target.extension(), target.file_stem().and_then(OsStr::to_str)) {
+        (None, ..) => None,
+        (Some(_), Some(extension), _) if extension == "safetensors" => {
+            return Err(Error::new(Code::Usage, "a side file cannot be named after this file")
+                .at(Place::File(path.display().to_string()))
+                .help("name the file `NAME.law`"));
         }
-        write_whole(&side_path, |out| side_file::write(out, &side_path, &printed.side))
-    })
+        (Some(above), _, Some(stem)) => Some((above, side_file::Sides::new(&target, stem))),
+        (Some(_), _, None) => {
+            return Err(Error::new(Code::Usage, "a side file cannot be named after this file")
+                .at(Place::File(path.display().to_string()))
+                .help("name the file `NAME.law`"));
+        }
+    };
+    let with_side = |name: &str, above: usize| {
+        let constants = Constants::SideFile { name: name.to_string(), above };
+        print::print_graph(graph, &PrintOptions { constants, ..PrintOptions::default() })
+    };
+    let write_text = |text: &str| {
+        write_whole(path, |out| {
+            let failed = |e| io_error("write the file", path, &e);
+            out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+        })
+    };
+    let Some((above, sides)) = sides else {
+        let options = PrintOptions { constants: Constants::Inline, ..PrintOptions::default() };
+        return write_text(&print::print_graph(graph, &options).text);
+    };
+    // What goes to the side file does not depend on its name, which depends on that.
+    let content = with_side(&sides.name(0), above).side;
+    let name = sides.name(side_file::digest(&content));
+    let text = with_side(&name, above).text;
+    if content.is_empty() {
+        write_text(&text)?;
+        sides.remove_unused(None);
+        return Ok(());
+    }
+    let side_path = target.with_file_name(&name);
+    let write_side = || write_whole(&side_path, |out| side_file::write(out, &side_path, &content));
+    // The side file first: a text never names one that is not there yet.
+    write_side()?;
+    let written = write_text(&text);
+    if written.is_err() {
+        sides.remove_unused(None);
+        return written;
+    }
+    // Somebody who writes the same file may have found it unused until now.
+    if !side_path.exists() {
+        write_side()?;
+    }
+    sides.remove_unused(Some(&name));
+    Ok(())
 }

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A safetensors file begins with the length of its header, then comes the header, in JSON, then the elements.
 const LENGTH_BYTES: u64 = 8;
@@ -151,6 +151,87 @@ fn read_bytes(file: &mut File, count: u64) -> io::Result<Vec<u8>> {
     match file.take(count).read_to_end(&mut bytes)? {
         n if n == size => Ok(bytes),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// A number that follows from tensors with their names, and differs where they do.
+pub(super) fn digest(tensors: &[(String, HostTensor)]) -> u64 {
+    let mut digest = 0x1f83_d9ab_fb41_bd6b;
+    let mut add = |bytes: &[u8]| {
+        digest = mixed(digest, bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|w| digest = mixed(digest, u64::from_le_bytes(*w)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        digest = mixed(digest, u64::from_le_bytes(last));
+    };
+    for (name, tensor) in tensors {
+        add(name.as_bytes());
+        add(tensor.ty().to_string().as_bytes());
+        add(tensor.bytes());
+    }
+    digest
+}
+
+/// A step of a digest: both halves of a product.
+fn mixed(digest: u64, word: u64) -> u64 {
+    let product = u128::from(digest ^ word ^ 0x9e37_79b9_7f4a_7c15) * u128::from(0xd6e8_feb8_6659_fd93_u64);
+    (product as u64) ^ (product >> 64) as u64 ^ digest.rotate_left(23)
+}
+
+/// The side files of a text: `NAME-DIGEST.safetensors`.
+pub(super) struct Sides {
+    folder: PathBuf,
+    stem: String,
+}
+
+/// How much of a text is looked at for the side file that it names: it stands in its second line.
+const HEAD: u64 = 4096;
+
+impl Sides {
+    pub(super) fn new(text: &Path, stem: &str) -> Sides {
+        let folder = text.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Sides { folder: folder.to_path_buf(), stem: stem.to_string() }
+    }
+
+    /// The name of the side file of that content.
+    pub(super) fn name(&self, digest: u64) -> String {
+        format!("{}-{digest:016x}.safetensors", self.stem)
+    }
+
+    /// Whether this is the name of a side file of the text.
+    fn is_own(&self, name: &str) -> bool {
+        let is_digest = |d: &str| d.len() == 16 && d.chars().all(|c| c.is_ascii_hexdigit());
+        let rest = name.strip_prefix(self.stem.as_str()).and_then(|n| n.strip_prefix('-'));
+        rest.and_then(|n| n.strip_suffix(".safetensors")).is_some_and(is_digest)
+    }
+
+    /// Removes side files of the text but this one that no text in the folder names. What cannot be removed stays.
+    pub(super) fn remove_unused(&self, kept: Option<&str>) {
+        let names = || {
+            let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+            entries.filter_map(|e| e.file_name().into_string().ok())
+        };
+        let mut unused: Vec<String> =
+            names().filter(|n| self.is_own(n) && kept != Some(n.as_str())).collect();
+        if unused.is_empty() {
+            return;
+        }
+        for text in names().filter(|n| n.ends_with(".law")) {
+            let mut head = Vec::new();
+            let read = File::open(self.folder.join(&text)).and_then(|f| f.take(HEAD).read_to_end(&mut head));
+            match read {
+                Ok(_) => {
+                    let head = String::from_utf8_lossy(&head);
+                    unused.retain(|n| !head.contains(n.as_str()));
+                }
+                // What cannot be read may name any of them.
+                Err(_) => return,
+            }
+        }
+        for name in unused {
+            let _ = fs::remove_file(self.folder.join(name));
+        }
     }
 }
 

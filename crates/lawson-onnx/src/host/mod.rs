@@ -41,9 +41,18 @@ fn no_pictures(_: &[Value]) -> Result<Vec<Value>> {
     Err(Error::new(Code::HostCall, what))
 }
 
-/// Gives its operand: that it has the sizes that the call says is checked as for any result.
+/// Gives its operand, if it has the sizes that the second one holds.
 fn fits(operands: &[Value]) -> Result<Vec<Value>> {
-    Ok(vec![tensor(operands, 0)?.clone().into()])
+    let (x, wanted) = (tensor(operands, 0)?, integers(operands, 1)?);
+    let fits = x.sizes().len() == wanted.len()
+        && x.sizes().iter().zip(&wanted).all(|(n, w)| i64::try_from(*n) == Ok(*w));
+    if !fits {
+        let what = format!("a tensor of sizes {:?} came where the model needs {wanted:?}", x.sizes());
+        return Err(Error::new(Code::HostCall, what).help(
+            "give inputs for which that is so; a model can also be imported for the sizes of its inputs",
+        ));
+    }
+    Ok(vec![x.clone().into()])
 }
 
 /// Operand `i`, which is a tensor.

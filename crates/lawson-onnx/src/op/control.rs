@@ -3,15 +3,16 @@
 //! A branch whose condition is known is inlined; one whose results differ in sizes is computed on both sides (`merge.rs`). A loop that always runs as often as it says, a number known from shapes, is
 //! a `scan`, which can also stack results; any other is a `while`. Bodies are closed graphs: values that they use from around
 //! them are captures. A state that only grows is a stacked result (`grow.rs`). A loop that is neither, because its state is a sequence or changes its shape, is unrolled, if it is
-//! known how often it runs (`unroll.rs`).
+//! known how often it runs (`unroll.rs`). A condition that only counts says how often, too (`count.rs`).
 
 use super::grow::{self, Growth};
-use super::{merge, unroll};
+use super::{count, merge, unroll};
 use crate::import::{MAX_DEPTH, nodes};
 use crate::item::Item;
 use crate::node::NodeCx;
+use crate::open;
 use crate::proto::{AttributeProto, GraphProto, NodeProto};
-use crate::scope::Scope;
+use crate::scope::{Scope, Stance};
 use lawson_graph::op::{CompareKind, Cond, Scan, While};
 use lawson_graph::{Builder, Code, DType, Dim, Error, Graph, HostTensor, Op, Result, Shape, Type, ValueId};
 use std::collections::BTreeSet;
@@ -111,17 +112,28 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     let condition = cx.b.reshape(condition, Shape::scalar())?;
     let captures = captures(cx, &[then, otherwise]);
-    let build = |label: &str, graph: &GraphProto| -> Result<Arc<Graph>> {
+    let build = |label: &str, graph: &GraphProto| {
         let mut body = Body::new(cx, label)?;
         body.capture(cx, &captures)?;
         let results = body.fill(cx, graph)?;
-        body.finish(&results)
+        Ok((body, results))
     };
-    let bodies = build("then", then).and_then(|t| Ok((t, build("else", otherwise)?)));
+    let bodies = build("then", then).and_then(|t| Ok([t, build("else", otherwise)?])).and_then(|mut both| {
+        merge::same_ranks(cx, &mut both)?;
+        let [(then, a), (otherwise, b)] = both;
+        Ok((then.finish(&a)?, otherwise.finish(&b)?))
+    });
+    let types = |g: &Graph| g.outputs().iter().map(|o| g.ty(o.value).clone()).collect::<Vec<Type>>();
+    let ranks = |types: Vec<Type>| types.iter().map(|t| t.as_tensor().map(|t| t.rank())).collect::<Vec<_>>();
+    let differ = bodies.as_ref().is_ok_and(|(a, b)| ranks(types(a)) != ranks(types(b)));
     let operands: Vec<ValueId> = [condition].into_iter().chain(captures.iter().map(|c| c.value)).collect();
     let built = bodies.and_then(|(then, otherwise)| cx.b.op(Op::Cond(Cond { then, otherwise }), &operands));
     match built {
         Ok(results) => Ok(results.into_iter().map(Item::Value).collect()),
+        // Exporters ask whether an axis is 1 before they remove it: a run in which it is not has a result of another rank.
+        Err(why) if why.code() == Code::SubGraph && differ && presupposed(cx, condition)? => {
+            inlined(cx, then, Vec::new()).map_err(|_| why)
+        }
         // One type cannot stand for results of different sizes.
         Err(why) if why.code() == Code::SubGraph => merge::both(cx, condition, [then, otherwise], &why),
         Err(why) => {
@@ -133,8 +145,27 @@ pub(super) fn branch(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
 }
 
+/// Whether a condition is that two sizes are equal, and that could be made a fact or is checked from then on.
+fn presupposed(cx: &mut NodeCx<'_, '_>, condition: ValueId) -> Result<bool> {
+    match open::compared_sizes(cx.b, condition) {
+        Some((CompareKind::Eq, a, b)) => cx.require_equal(&a, &b),
+        _ => Ok(false),
+    }
+}
+
 /// Adds the nodes of a graph of the node to the graph around it, with those items for its inputs; returns its results.
 pub(super) fn inlined(cx: &mut NodeCx<'_, '_>, body: &GraphProto, given: Vec<Item>) -> Result<Vec<Item>> {
+    let stance = cx.scope.stance;
+    inlined_as(cx, body, given, stance)
+}
+
+/// The same with what its nodes may presuppose.
+pub(super) fn inlined_as(
+    cx: &mut NodeCx<'_, '_>,
+    body: &GraphProto,
+    given: Vec<Item>,
+    stance: Stance,
+) -> Result<Vec<Item>> {
     if cx.depth >= MAX_DEPTH {
         return Err(Error::new(Code::Budget, format!("bodies are nested more than {MAX_DEPTH} deep")));
     }
@@ -142,7 +173,7 @@ pub(super) fn inlined(cx: &mut NodeCx<'_, '_>, body: &GraphProto, given: Vec<Ite
         let (takes, gets) = (body.input.len(), given.len());
         return Err(cx.wrong(format!("a graph of `{}` takes {takes} inputs, but gets {gets}", cx.op())));
     }
-    let mut scope = Scope::inside(cx.scope);
+    let mut scope = Scope::inside(cx.scope).with_stance(stance);
     for (info, item) in body.input.iter().zip(given) {
         scope.define(info.name.as_deref().unwrap_or_default(), item)?;
     }
@@ -158,10 +189,10 @@ enum Limit {
 }
 
 /// A loop as it is written: `body(iteration, condition, carried…)` gives `condition, carried…, stacked…`.
-struct Loop<'a> {
-    body: &'a GraphProto,
+pub(super) struct Loop<'a> {
+    pub(super) body: &'a GraphProto,
     limit: Limit,
-    carried: Vec<ValueId>,
+    pub(super) carried: Vec<ValueId>,
     captures: Vec<Capture>,
     /// What the last results of the body are parts of.
     growths: &'a [Growth],
@@ -240,12 +271,21 @@ fn grown(
 
 /// The loop as an operator with a body of its own.
 fn rolled(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>) -> Result<Vec<Item>> {
+    let least = |length: &Dim| {
+        let facts = cx.b.facts();
+        if facts.is_nonnegative(length) { length.clone() } else { length.max(&Dim::ZERO) }
+    };
+    let known = match &lp.limit {
+        Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, lp.body)? => Some(least(length)),
+        Limit::Known(most) => count::iterations(cx, lp).map(|count| count.min(&least(most))),
+        Limit::None => count::iterations(cx, lp),
+        Limit::Value(_) => None,
+    };
+    if let Some(length) = known {
+        let length = cx.b.facts().simplify(&length);
+        return as_scan(cx, lp, length);
+    }
     match &lp.limit {
-        Limit::Known(length) if starts(cx)? == Some(true) && goes_on(cx, lp.body)? => {
-            let facts = cx.b.facts();
-            let length = if facts.is_nonnegative(length) { length.clone() } else { length.max(&Dim::ZERO) };
-            as_scan(cx, lp, length)
-        }
         _ if lp.body.output.len() > lp.carried.len() + 1 => {
             if cx.has(0) {
                 let item = cx.item(0)?;
@@ -312,7 +352,8 @@ fn as_scan(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>, length: Dim) -> Result<Vec<It
     for (i, v) in lp.carried.iter().enumerate() {
         body.parameter(&parameter_name(lp.body, i + 2), cx.b.ty(*v).clone())?;
     }
-    body.parameter(&parameter_name(lp.body, 0), Type::tensor(DType::I64, Shape::scalar()))?;
+    let iteration = body.parameter(&parameter_name(lp.body, 0), Type::tensor(DType::I64, Shape::scalar()))?;
+    body.scope.counts_below(iteration, length.clone());
     body.scope.define(&parameter_name(lp.body, 1), Item::Constant(HostTensor::scalar(true)))?;
     body.capture(cx, &lp.captures)?;
     let mut results = body.fill(cx, lp.body)?;
@@ -368,6 +409,9 @@ fn as_while(cx: &mut NodeCx<'_, '_>, lp: &Loop<'_>) -> Result<Vec<Item>> {
 
     let mut body = Body::new(cx, "body")?;
     let iteration = body.parameter(&parameter_name(lp.body, 0), number.clone())?;
+    if let Limit::Known(limit) = &lp.limit {
+        body.scope.counts_below(iteration, limit.clone());
+    }
     body.parameter(&parameter_name(lp.body, 1), truth)?;
     for (i, v) in lp.carried.iter().enumerate() {
         body.parameter(&parameter_name(lp.body, i + 2), cx.b.ty(*v).clone())?;

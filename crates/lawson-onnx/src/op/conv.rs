@@ -5,7 +5,7 @@ use super::window::Windows;
 use crate::item::Item;
 use crate::node::NodeCx;
 use lawson_graph::op::{Convolve, Slice};
-use lawson_graph::{Dim, Error, Op, Result, Shape, ValueId};
+use lawson_graph::{Dim, Error, HostTensor, Op, Result, Shape, ValueId};
 
 /// The operand and the weights, with the shapes of their spatial axes.
 fn operands(cx: &mut NodeCx<'_, '_>) -> Result<(ValueId, ValueId, Shape, Shape)> {
@@ -84,6 +84,9 @@ pub(super) fn conv_transpose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     if low.iter().chain(&high).any(|d| !cx.b.facts().is_nonnegative(d)) {
         return Err(cx.unsupported("`ConvTranspose` with more padding than its kernel is wide"));
     }
+    if let Some(y) = of_nothing(cx, x, w, &windows, &extra, groups)? {
+        return with_bias(cx, y);
+    }
     let w = exchanged(cx, w, &ws, groups)?;
     let convolve = Convolve {
         low,
@@ -95,6 +98,39 @@ pub(super) fn conv_transpose(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     };
     let y = cx.b.op1(Op::Convolve(convolve), &[x, w])?;
     with_bias(cx, y)
+}
+
+/// The zeros that a transposed convolution of an empty axis is: its size follows from a last window that starts before the first. An axis of open
+/// size has elements, or a run is refused.
+fn of_nothing(
+    cx: &mut NodeCx<'_, '_>,
+    x: ValueId,
+    w: ValueId,
+    windows: &Windows,
+    extra: &[Dim],
+    groups: i64,
+) -> Result<Option<ValueId>> {
+    let (xs, ws) = (cx.b.shape(x)?, cx.b.shape(w)?);
+    for size in xs[2..].iter().filter(|d| d.as_const().is_none()) {
+        cx.assume_at_least(size, &Dim::ONE);
+    }
+    if !xs[2..].iter().any(|d| d.is(0)) {
+        return Ok(None);
+    }
+    let mut dims = vec![xs[0].clone(), ws[1].clone() * groups];
+    for (i, extra) in extra.iter().enumerate() {
+        let reach = (ws[2 + i].clone() - 1) * windows.dilation[i] + 1;
+        let whole = (xs[2 + i].clone() - 1) * windows.stride[i] + reach + extra.clone();
+        let size = cx.b.facts().simplify(&(whole - windows.low[i].clone() - windows.high[i].clone()));
+        if !cx.b.facts().is_nonnegative(&size) {
+            return Err(cx
+                .wrong(format!("`ConvTranspose` of {xs} has a size of {size} along spatial axis {i}"))
+                .help("give the model inputs that are not empty"));
+        }
+        dims.push(size);
+    }
+    let zero = cx.b.constant(HostTensor::zeros(cx.b.dtype(x)?, &[])?)?;
+    cx.b.broadcast_to(zero, Shape::from(dims)).map(Some)
 }
 
 /// Where the size of the result is given, or is to be that of the operand times the stride, the padding follows from it. What

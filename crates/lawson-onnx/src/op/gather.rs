@@ -77,7 +77,7 @@ pub(super) fn gather(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let shape = cx.b.shape(x)?;
     let axis = cx.axis(cx.int("axis")?.unwrap_or(0), shape.rank())?;
     // One constant index is a slice, which moves nothing.
-    if let Some(DimTensor { sizes, dims }) = cx.item(1)?.dims()
+    if let Some(DimTensor { sizes, dims, .. }) = cx.item(1)?.dims()
         && let ([], [Some(at)], Some(size)) = (
             sizes.as_slice(),
             dims.iter().map(Dim::as_const).collect::<Vec<_>>().as_slice(),

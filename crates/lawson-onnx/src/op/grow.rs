@@ -3,11 +3,10 @@
 //! In: the body of such a loop. Out: a body without that state, which gives the parts instead, so that it can be a `scan`; and after the loop,
 //! all parts behind what the state was before. Frameworks write the collecting of results in that way, because their lists have no other.
 
-use crate::node::NodeCx;
+use crate::node::{NodeCx, checked};
 use crate::proto::{AttributeProto, GraphProto, NodeProto};
 use crate::tensor;
-use lawson_graph::op::HostCall;
-use lawson_graph::{Builder, DType, Dim, Op, Result, Shape, Type, ValueId};
+use lawson_graph::{Builder, DType, Dim, Result, Shape, ValueId};
 use std::collections::HashSet;
 
 /// The most nodes that lead from a state to the concat.
@@ -123,7 +122,7 @@ impl Growth {
     /// What the state grows by, as large as the state is along other axes. Where that does not follow from what is known, it is checked when
     /// the model runs.
     pub(super) fn fitted(&self, b: &mut Builder<'static>, part: ValueId) -> Result<ValueId> {
-        let (dtype, shape) = (b.dtype(part)?, b.shape(part)?);
+        let shape = b.shape(part)?;
         if shape.rank() != self.shape.rank() {
             return Ok(part);
         }
@@ -136,9 +135,7 @@ impl Growth {
         if *shape == *dims {
             return Ok(part);
         }
-        let results = vec![Type::tensor(dtype, Shape::from(dims))];
-        let fits = HostCall { name: "onnx.Fits".to_string(), results, defines: Vec::new(), pure_call: true };
-        b.op1(Op::HostCall(fits), &[part])
+        checked(b, part, &dims)
     }
 
     /// The state after the loop, from the parts of all iterations along a new first axis.

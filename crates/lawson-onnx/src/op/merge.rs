@@ -4,12 +4,39 @@
 //! type for both; so both graphs become part of the graph around, which is safe because operators are total, and each size
 //! that differs becomes a symbol that is defined when the model runs.
 
-use super::control::inlined;
+use super::control::{Body, inlined_as};
 use crate::item::Item;
 use crate::node::NodeCx;
 use crate::proto::GraphProto;
+use crate::scope::Stance;
 use lawson_graph::op::{DefineSymbol, Pad};
-use lawson_graph::{DType, Dim, Error, Op, Result, Shape, Symbol, ValueId};
+use lawson_graph::{DType, Dim, Error, Op, Result, Shape, Symbol, TensorType, ValueId};
+
+/// Gives the results of two branches the same rank where they differ by axes of 1 alone: such an axis is left out of the one that has it.
+/// Where a result is one of the model itself, its shape counts, and both stay.
+pub(super) fn same_ranks(cx: &NodeCx<'_, '_>, branches: &mut [(Body<'_>, Vec<ValueId>); 2]) -> Result<()> {
+    let count = branches[0].1.len().min(branches[1].1.len());
+    for i in 0..count {
+        let name = cx.node.output.get(i).map_or("", String::as_str);
+        if cx.depth == 0 && cx.model.shared.outputs.contains(name) {
+            continue;
+        }
+        let types = branches.each_ref().map(|(body, results)| body.b.ty(results[i]).as_tensor().cloned());
+        let [Some(a), Some(b)] = types else { continue };
+        let without_ones =
+            |t: &TensorType| t.shape.iter().filter(|d| !d.is(1)).cloned().collect::<Vec<Dim>>();
+        let (rest, other) = (without_ones(&a), without_ones(&b));
+        let alike =
+            rest.len() == other.len() && rest.iter().zip(&other).all(|(a, b)| cx.b.facts().equal(a, b));
+        if a.dtype != b.dtype || a.rank() == b.rank() || !alike {
+            continue;
+        }
+        let (of, shape) = if a.rank() > b.rank() { (0, b.shape) } else { (1, a.shape) };
+        let (body, results) = &mut branches[of];
+        results[i] = body.b.reshape(results[i], shape)?;
+    }
+    Ok(())
+}
 
 /// The results of both branches, chosen by a condition that is a scalar. `why` says what stands against a branch.
 pub(super) fn both(
@@ -18,7 +45,9 @@ pub(super) fn both(
     [then, otherwise]: [&GraphProto; 2],
     why: &Error,
 ) -> Result<Vec<Item>> {
-    let (then, otherwise) = (inlined(cx, then, Vec::new())?, inlined(cx, otherwise, Vec::new())?);
+    // What a branch that does not count would need is no matter.
+    let mut computed = |graph| inlined_as(cx, graph, Vec::new(), Stance::Nothing);
+    let (then, otherwise) = (computed(then)?, computed(otherwise)?);
     if then.len() != otherwise.len() {
         let (a, b) = (then.len(), otherwise.len());
         return Err(cx

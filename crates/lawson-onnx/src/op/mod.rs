@@ -17,6 +17,7 @@ mod contrib_pictures;
 mod contrib_quant;
 mod control;
 mod conv;
+mod count;
 mod einsum;
 mod forest;
 mod gather;

@@ -56,6 +56,10 @@ fn build(
     }
     let mode = cx.text("mode")?.unwrap_or("constant");
     let x = cut(cx, x, &mut low, &mut high)?;
+    // What is padded or cut off for sizes that are open is one of both.
+    for side in low.iter().chain(&high) {
+        cx.assume_at_least(side, &Dim::ZERO);
+    }
     if mode == "constant" {
         let interior = vec![0; rank];
         return one(cx.b.op1(Op::Pad(op::Pad { low, high, interior }), &[x, value])?);
@@ -125,6 +129,7 @@ fn by_elements(
 
 /// The same indices where a size is open: they are computed in a run.
 fn open_indices(cx: &mut NodeCx<'_, '_>, size: &Dim, low: &Dim, high: &Dim, mode: &str) -> Result<ValueId> {
+    cx.assume_at_least(size, &Dim::ONE);
     let facts = cx.b.facts();
     if !facts.is_positive(size) || !facts.is_nonnegative(low) || !facts.is_nonnegative(high) {
         return Err(cx

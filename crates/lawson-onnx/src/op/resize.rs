@@ -203,8 +203,10 @@ pub(super) fn by_scales(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 }
 
 pub(super) fn resize(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
-    // They matter for cubic modes and for crops only.
+    // They matter for cubic modes and for crops only. Until version 12 the region was no optional operand, so that
+    // exporters write an empty one, or any.
     cx.ignore("cubic_coeff_a");
+    cx.ignore_operand(1);
     let nearest = match cx.text("nearest_mode")?.unwrap_or("round_prefer_floor") {
         "round_prefer_floor" => Nearest::RoundPreferFloor,
         "round_prefer_ceil" => Nearest::RoundPreferCeil,

@@ -371,7 +371,12 @@ fn network_of(cx: &mut NodeCx<'_, '_>, cell: Cell, weights: Weights) -> Result<V
             first.push(match state {
                 Some(state) => {
                     let state = if batch_first { cx.b.transpose(*state, &[1, 0, 2])? } else { *state };
-                    own(cx, state)?
+                    let state = own(cx, state)?;
+                    // As many rows as the input has entries, whatever the model calls their number.
+                    let wanted = [xs[1].clone(), hidden.clone()];
+                    let fits = cx.b.tensor_type(state)?.rank() == wanted.len();
+                    let fitted = if fits { cx.fitted(state, &wanted)? } else { None };
+                    fitted.unwrap_or(state)
                 }
                 None => {
                     let zero = cx.b.scalar(cx.b.dtype(x)?, 0.0)?;

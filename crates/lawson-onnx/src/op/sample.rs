@@ -34,41 +34,102 @@ struct Tap {
     weight: Option<ValueId>,
 }
 
+/// The size of an axis, which may be open, times a factor and plus a number.
+#[derive(Clone)]
+struct Extent {
+    size: Dim,
+    factor: f64,
+    plus: f64,
+}
+
+impl Extent {
+    /// The size itself.
+    fn of(size: &Dim) -> Extent {
+        Extent { size: size.clone(), factor: 1.0, plus: 0.0 }
+    }
+
+    fn times(&self, by: f64) -> Extent {
+        Extent { factor: self.factor * by, plus: self.plus * by, ..self.clone() }
+    }
+
+    fn plus(&self, more: f64) -> Extent {
+        Extent { plus: self.plus + more, ..self.clone() }
+    }
+
+    fn known(&self) -> Option<f64> {
+        self.size.as_const().map(|n| n as f64 * self.factor + self.plus)
+    }
+
+    /// The number everywhere in a tensor like another one.
+    fn like(&self, b: &mut Builder<'static>, x: ValueId) -> Result<ValueId> {
+        if let Some(known) = self.known() {
+            return b.full_like(x, known);
+        }
+        let t = b.tensor_type(x)?.clone();
+        let size = b.dim_scalar(&self.size, t.dtype)?;
+        let scaled = if self.factor == 1.0 { size } else { b.mul_scalar(size, self.factor)? };
+        let moved = if self.plus == 0.0 { scaled } else { b.add_scalar(scaled, self.plus)? };
+        b.broadcast_to(moved, t.shape)
+    }
+}
+
 /// `lo + |…|`: a coordinate reflected at both borders as often as it takes.
-fn reflected(b: &mut Builder<'static>, x: ValueId, low: f64, span: f64) -> Result<ValueId> {
-    if span <= 0.0 {
+fn reflected(b: &mut Builder<'static>, x: ValueId, low: f64, span: &Extent) -> Result<ValueId> {
+    if span.known().is_some_and(|span| span <= 0.0) {
         return b.full_like(x, low);
     }
     // The distance from the lower border, in a period of two spans, folded at the upper border.
     let from_low = b.add_scalar(x, -low)?;
-    let (period, turn) = (b.full_like(x, 2.0 * span)?, b.full_like(x, span)?);
+    let (mut period, turn) = (span.times(2.0).like(b, x)?, span.like(b, x)?);
+    if span.known().is_none() {
+        // Of an axis of one element, between whose borders there may be nothing.
+        let least = b.full_like(x, 1.0)?;
+        period = b.max(period, least)?;
+    }
     let within = b.binary(BinaryKind::Mod, from_low, period)?;
     let back = b.sub(period, within)?;
     let beyond = b.compare(CompareKind::Gt, within, turn)?;
-    let folded = b.select(beyond, back, within)?;
+    let mut folded = b.select(beyond, back, within)?;
+    if span.known().is_none() {
+        let zero = b.full_like(x, 0.0)?;
+        let is_wide = b.compare(CompareKind::Gt, turn, zero)?;
+        folded = b.select(is_wide, folded, zero)?;
+    }
     b.add_scalar(folded, low)
 }
 
-/// The taps of one axis of so many elements, for coordinates that may lie anywhere.
+/// The taps of one axis of so many elements, for coordinates that may lie anywhere. The upper border is as far from the last element as the
+/// lower one is from the first.
 fn taps(
     b: &mut Builder<'static>,
     x: ValueId,
-    size: f64,
-    borders: (f64, f64),
+    size: &Extent,
+    low_border: f64,
     mode: Mode,
     outside: Outside,
 ) -> Result<Vec<Tap>> {
     let x = if mode == Mode::Nearest { b.round(x)? } else { x };
+    let last = size.plus(-1.0);
+    let high_border = last.plus(-low_border);
+    let span = high_border.plus(-low_border);
     let x = match outside {
         Outside::Zeros => x,
-        Outside::Border => b.clip(x, 0.0, size - 1.0).and_then(|c| {
+        Outside::Border => {
+            let kept = match last.known() {
+                Some(last) => b.clip(x, 0.0, last)?,
+                None => {
+                    let (first, last) = (b.full_like(x, 0.0)?, last.like(b, x)?);
+                    let raised = b.max(x, first)?;
+                    b.min(raised, last)?
+                }
+            };
             // Only what lies beyond the borders is moved.
-            let (low, high) = (b.full_like(x, borders.0)?, b.full_like(x, borders.1)?);
+            let (low, high) = (b.full_like(x, low_border)?, high_border.like(b, x)?);
             let (below, above) = (b.compare(CompareKind::Lt, x, low)?, b.compare(CompareKind::Gt, x, high)?);
             let out = b.or(below, above)?;
-            b.select(out, c, x)
-        })?,
-        Outside::Reflection => reflected(b, x, borders.0, borders.1 - borders.0)?,
+            b.select(out, kept, x)?
+        }
+        Outside::Reflection => reflected(b, x, low_border, &span)?,
     };
     let floor = b.floor(x)?;
     let part = b.sub(x, floor)?;
@@ -91,7 +152,7 @@ fn taps(
         let at = b.add_scalar(if mode == Mode::Nearest { x } else { floor }, step)?;
         let (at, weight) = match outside {
             Outside::Zeros => {
-                let (low, high) = (b.full_like(at, 0.0)?, b.full_like(at, size - 1.0)?);
+                let (low, high) = (b.full_like(at, 0.0)?, last.like(b, at)?);
                 let (from, to) =
                     (b.compare(CompareKind::Ge, at, low)?, b.compare(CompareKind::Le, at, high)?);
                 let inside = b.and(from, to)?;
@@ -100,7 +161,7 @@ fn taps(
             }
             Outside::Border => (at, weight),
             Outside::Reflection => {
-                let inner = reflected(b, at, borders.0, borders.1 - borders.0)?;
+                let inner = reflected(b, at, low_border, &span)?;
                 (b.unary(UnaryKind::Trunc, inner)?, weight)
             }
         };
@@ -206,19 +267,25 @@ pub(super) fn grid_sample(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     }
     let mut lists = Vec::with_capacity(spatial);
     for axis in 0..spatial {
-        let size = known_size(cx, &xs[2 + axis])? as f64;
+        let size = Extent::of(&xs[2 + axis]);
+        if !cx.assume_at_least(&xs[2 + axis], &Dim::ONE) {
+            known_size(cx, &xs[2 + axis])?;
+        }
         // The last coordinate belongs to the first axis.
         let g = cx.b.slice_axis(grid, gs.rank() - 1, (spatial - 1 - axis) as i64, 1)?;
         let g = cx.b.reshape(g, Shape::from(&gs[..gs.rank() - 1]))?;
         let from_zero = cx.b.add_scalar(g, 1.0)?;
-        let place = if align {
-            cx.b.mul_scalar(from_zero, (size - 1.0) / 2.0)?
-        } else {
-            let scaled = cx.b.mul_scalar(from_zero, size / 2.0)?;
-            cx.b.add_scalar(scaled, -0.5)?
+        let factor = if align { size.plus(-1.0) } else { size.clone() }.times(0.5);
+        let scaled = match factor.known() {
+            Some(factor) => cx.b.mul_scalar(from_zero, factor)?,
+            None => {
+                let factor = factor.like(cx.b, from_zero)?;
+                cx.b.mul(from_zero, factor)?
+            }
         };
-        let borders = if align { (0.0, size - 1.0) } else { (-0.5, size - 0.5) };
-        lists.push(taps(cx.b, place, size, borders, mode, outside)?);
+        let place = if align { scaled } else { cx.b.add_scalar(scaled, -0.5)? };
+        let low_border = if align { 0.0 } else { -0.5 };
+        lists.push(taps(cx.b, place, &size, low_border, mode, outside)?);
     }
     let y = gathered(cx.b, x, &lists)?;
     one(channels_second(cx.b, y)?)
@@ -388,7 +455,7 @@ pub(super) fn deform_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let (groups, parts) = (cx.int("group")?.unwrap_or(1), cx.int("offset_group")?.unwrap_or(1));
     let size = |d: &Dim| known_size(cx, d);
     let (channels, kernel) = (size(&xs[1])?, [size(&ws[2])?, size(&ws[3])?]);
-    let image = [size(&xs[2])? as f64, size(&xs[3])? as f64];
+    let image = [size(&xs[2])?, size(&xs[3])?].map(Dim::from);
     if groups < 1 || parts < 1 || channels % parts != 0 || channels % groups != 0 {
         return Err(cx.wrong(format!("`DeformConv` of {channels} channels in {groups} and {parts} groups")));
     }
@@ -419,8 +486,7 @@ pub(super) fn deform_conv(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         let place = cx.b.add(tap, step)?;
         let place = cx.b.sub(place, low)?;
         let place = cx.b.add(place, moved)?;
-        let borders = (0.0, size - 1.0);
-        lists.push(taps(cx.b, place, size, borders, Mode::Linear, Outside::Zeros)?);
+        lists.push(taps(cx.b, place, &Extent::of(&size), 0.0, Mode::Linear, Outside::Zeros)?);
     }
     let each = Dim::from(channels / parts);
     let split = cx.b.reshape(x, [n.clone() * parts, each.clone(), xs[2].clone(), xs[3].clone()])?;

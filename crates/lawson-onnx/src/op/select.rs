@@ -12,14 +12,16 @@ use std::sync::Arc;
 /// The number of elements is an attribute until version 9, an operand from 10 on.
 pub(super) fn top_k(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
-    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), cx.b.tensor_type(x)?.rank())?;
+    let shape = cx.b.shape(x)?;
+    let axis = cx.axis(cx.int("axis")?.unwrap_or(-1), shape.rank())?;
     let k = match cx.int("k")? {
         Some(k) => Dim::from(k),
-        None => match cx.dims_of(1, "number of elements")?.dims.as_slice() {
+        None => match cx.sizes_of(1, "number of elements")?.as_slice() {
             [k] => k.clone(),
             other => return Err(cx.wrong(format!("`TopK` takes one number, {} came", other.len()))),
         },
     };
+    cx.assume_at_least(&shape[axis], &k);
     // Unsorted results may come in any order, also in this one.
     cx.ignore("sorted");
     let smallest = !cx.flag("largest", true)?;

@@ -3,7 +3,9 @@
 use super::one;
 use crate::item::{DimTensor, Item};
 use crate::node::NodeCx;
-use lawson_graph::{Dim, Facts, Result, Shape, ValueId};
+use crate::open::{Element, MAX_SIZE};
+use lawson_graph::op::CompareKind;
+use lawson_graph::{DType, Dim, Error, Facts, Result, Shape, ValueId};
 
 pub(super) fn shape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let shape = cx.shape(0)?;
@@ -39,7 +41,13 @@ pub(super) fn reshape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let from = cx.b.shape(x)?;
     let zero_is_zero = cx.flag("allowzero", false)?;
     let mut open = None;
-    let mut to = cx.dims_of(1, "shape")?.dims;
+    let item = cx.item(1)?;
+    let mut to = match cx.elements_of(1, "shape")? {
+        known if known.iter().all(|e| matches!(e, Element::Known(_))) => {
+            known.into_iter().map(|e| cx.size(e)).collect::<Result<Vec<Dim>>>()?
+        }
+        elements => computed_sizes(cx, &elements, &from, zero_is_zero)?,
+    };
     for (i, dim) in to.iter_mut().enumerate() {
         if dim.is(-1) && open.replace(i).is_some() {
             return Err(cx.wrong("two dimensions of a reshape are -1"));
@@ -57,7 +65,57 @@ pub(super) fn reshape(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
             to.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, d)| d.clone()).collect();
         to[i] = missing(cx.b.facts(), &from, &known);
     }
-    one(cx.b.reshape(x, Shape::from(to))?)
+    cx.assume_same_elements(&from, &to)?;
+    let reshaped = cx.b.reshape(x, Shape::from(to));
+    // Sizes that a run finds may be of no use where those of a certain run would be.
+    one(reshaped.map_err(|e| if item.dims().is_some() { e } else { cx.unknown(1, &item, "shape") })?)
+}
+
+/// The sizes of a reshape some of which are computed when the model runs, and so may turn out to be 0 or -1 then.
+fn computed_sizes(
+    cx: &mut NodeCx<'_, '_>,
+    elements: &[Element],
+    from: &Shape,
+    zero_is_zero: bool,
+) -> Result<Vec<Dim>> {
+    let zero = cx.b.scalar(DType::I64, 0.0)?;
+    let mut sizes: Vec<ValueId> = Vec::with_capacity(elements.len());
+    for (i, element) in elements.iter().enumerate() {
+        let size = cx.scalar(element)?;
+        sizes.push(match from.get(i).filter(|_| !zero_is_zero) {
+            Some(own) => {
+                let own = cx.b.dim_scalar(own, DType::I64)?;
+                let is_zero = cx.b.compare(CompareKind::Eq, size, zero)?;
+                cx.b.select(is_zero, own, size)?
+            }
+            None => size,
+        });
+    }
+    let mut dims = Vec::with_capacity(elements.len());
+    for (i, element) in elements.iter().enumerate() {
+        // What is the size of something else already is one here, too.
+        let known = match element {
+            Element::Known(dim) => Some(dim.clone()),
+            Element::Computed(value, at) => cx.scope.size(*value, *at),
+        };
+        if let Some(known) = known {
+            dims.push(known);
+            continue;
+        }
+        // What the others leave, where this one is -1.
+        let mut rest = cx.b.scalar(DType::I64, 1.0)?;
+        let least = rest;
+        for other in sizes.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| *other) {
+            rest = cx.b.mul(rest, other)?;
+        }
+        let rest = cx.b.max(rest, least)?;
+        let total = cx.b.dim_scalar(&from.elements(), DType::I64)?;
+        let left = cx.b.div(total, rest)?;
+        let is_open = cx.b.compare(CompareKind::Lt, sizes[i], zero)?;
+        let size = cx.b.select(is_open, left, sizes[i])?;
+        dims.push(cx.define("size", size, Dim::from(MAX_SIZE))?);
+    }
+    Ok(dims)
 }
 
 pub(super) fn flatten(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -93,13 +151,58 @@ pub(super) fn squeeze(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let shape = cx.b.shape(x)?;
     let gone = match given_axes(cx)? {
         Some(axes) => cx.axes(&axes, shape.rank())?,
-        None => (0..shape.rank()).filter(|i| shape[*i].is(1)).collect(),
+        None => all_of_one(cx, &shape)?,
     };
-    if let Some(axis) = gone.iter().find(|a| !cx.b.facts().equal(&shape[**a], &Dim::ONE)) {
-        return Err(cx.wrong(format!("axis {axis} of a squeeze is {}, not 1", shape[*axis])));
-    }
+    let squeezed = shape.iter().enumerate();
+    let squeezed: Vec<Dim> =
+        squeezed.map(|(i, d)| if gone.contains(&i) { Dim::ONE } else { d.clone() }).collect();
+    let Some(x) = cx.fitted(x, &squeezed)? else {
+        let not_one = |a: &&usize| !cx.b.facts().equal(&shape[**a], &Dim::ONE);
+        let axis = gone.iter().find(not_one).copied().unwrap_or_default();
+        return Err(match shape[axis].as_const() {
+            Some(n) => cx.wrong(format!("axis {axis} of a squeeze is {n}, not 1")),
+            None => open_axis(cx, axis, &shape[axis]),
+        });
+    };
     let kept = shape.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, d)| d.clone());
     one(cx.b.reshape(x, kept.collect::<Shape>())?)
+}
+
+/// Every axis that is 1, which a squeeze without axes removes. One of open size stays: that it is not 1 becomes a fact, because a
+/// run in which it is would have a result of another rank.
+fn all_of_one(cx: &mut NodeCx<'_, '_>, shape: &Shape) -> Result<Vec<usize>> {
+    let mut gone = Vec::new();
+    for (axis, size) in shape.iter().enumerate() {
+        if cx.b.facts().equal(size, &Dim::ONE) {
+            gone.push(axis);
+        } else if !cx.b.facts().differ(size, &Dim::ONE) && !assume_not_one(cx, size) {
+            return Err(cx
+                .unsupported(format!(
+                    "a squeeze without axes removes axis {axis} where it is 1, and its size is `{size}`"
+                ))
+                .help("give the node its axes, or fix the size (`--dim NAME=SIZE`) or import the model for given inputs"));
+        }
+    }
+    Ok(gone)
+}
+
+/// Makes it a fact that a size is not 1; whether that is possible. One that may be 0, as what a run finds, may be that still.
+fn assume_not_one(cx: &mut NodeCx<'_, '_>, size: &Dim) -> bool {
+    if cx.b.facts().is_positive(size) {
+        return cx.assume_at_least(size, &Dim::from(2));
+    }
+    let from_one = size.clone() - 1;
+    cx.assume_at_least(&(from_one.clone() * from_one), &Dim::ONE)
+}
+
+/// That an axis of open size would have to be 1.
+fn open_axis(cx: &NodeCx<'_, '_>, axis: usize, size: &Dim) -> Error {
+    let where_one = size.solutions(1).map_or(String::new(), |(symbol, first, last)| match first == last {
+        true => format!("; it is 1 where `{symbol}` is {first}"),
+        false => format!("; it is 1 where `{symbol}` is {first} to {last}"),
+    });
+    cx.unsupported(format!("axis {axis} of a squeeze is `{size}`, and has to be 1{where_one}"))
+        .help("fix the size (`--dim NAME=SIZE`), or import the model for given inputs")
 }
 
 pub(super) fn unsqueeze(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
@@ -117,7 +220,7 @@ pub(super) fn unsqueeze(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 pub(super) fn expand(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
     let from = cx.b.shape(x)?;
-    let asked = cx.dims_of(1, "shape")?.dims;
+    let asked = cx.sizes_of(1, "shape")?;
     let rank = from.rank().max(asked.len());
     let at =
         |dims: &[Dim], i: usize| (i + dims.len()).checked_sub(rank).map_or(Dim::ONE, |j| dims[j].clone());
@@ -151,7 +254,7 @@ pub(super) fn concat(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
 pub(super) fn tile(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     let x = cx.value(0)?;
     let shape = cx.b.shape(x)?;
-    let repeats = cx.dims_of(1, "repeats")?.dims;
+    let repeats = cx.sizes_of(1, "repeats")?;
     if repeats.len() != shape.rank() {
         return Err(cx.wrong(format!("{} repeats for {} dimensions", repeats.len(), shape.rank())));
     }

@@ -6,9 +6,9 @@
 use super::one;
 use crate::item::Item;
 use crate::node::NodeCx;
-use crate::open::Element;
+use crate::open::{Element, offset};
 use lawson_graph::op::{CompareKind, DynamicSlice, Slice};
-use lawson_graph::{DType, Dim, Facts, Op, Relation, Result, ValueId};
+use lawson_graph::{DType, Dim, Facts, Op, Result, ValueId};
 
 /// A bound counted from 0 and kept in `0..=top`; `None` if its sign is not known.
 fn clamped(facts: &Facts, bound: &Dim, dim: &Dim, top: &Dim) -> Option<Dim> {
@@ -129,7 +129,13 @@ fn computed(cx: &mut NodeCx<'_, '_>, written: &Written<Element>) -> Result<Vec<I
     }
     let zero = cx.b.scalar(DType::I64, 0.0)?;
     let (mut first, mut size) = (vec![zero; shape.rank()], shape.to_vec());
+    let mut fitted = None;
     for ((axis, start), end) in axes.into_iter().zip(&written.starts).zip(&written.ends) {
+        let length = length(cx, &shape[axis], start, end);
+        if let Some((length, Inside::Surely)) = length {
+            (first[axis], size[axis]) = (cx.scalar(start)?, length);
+            continue;
+        }
         let top = cx.b.dim_scalar(&shape[axis], DType::I64)?;
         let mut bound = |element: &Element| -> Result<ValueId> {
             let given = cx.scalar(element)?;
@@ -143,13 +149,54 @@ fn computed(cx: &mut NodeCx<'_, '_>, written: &Written<Element>) -> Result<Vec<I
         let left = cx.b.sub(end, start)?;
         first[axis] = start;
         size[axis] = cx.define(&axis.to_string(), left, shape[axis].clone())?;
+        if let Some((length, Inside::Maybe)) = length
+            && length.is(1)
+        {
+            fitted.get_or_insert_with(|| size.clone())[axis] = length;
+        }
+        if let Some(fitted) = &mut fitted
+            && !fitted[axis].is(1)
+        {
+            fitted[axis] = size[axis].clone();
+        }
     }
     let mut rows = Vec::with_capacity(first.len());
     for start in first {
         rows.push(cx.b.reshape(start, [1])?);
     }
     let starts = cx.b.concat(&rows, 0)?;
-    one(cx.b.op1(Op::DynamicSlice(DynamicSlice { size }), &[x, starts])?)
+    let part = cx.b.op1(Op::DynamicSlice(DynamicSlice { size }), &[x, starts])?;
+    // One element from where it says is one, unless it lies outside: then a run ends with an error.
+    let fitted = match fitted {
+        Some(dims) => cx.fitted(part, &dims)?,
+        None => None,
+    };
+    one(fitted.unwrap_or(part))
+}
+
+/// Whether a part lies inside its axis.
+#[derive(Clone, Copy, PartialEq)]
+enum Inside {
+    Surely,
+    Maybe,
+}
+
+/// How long a part is whose end is a number behind its start, as in `x[i : i + 1]`, if nothing of it lies outside.
+fn length(cx: &NodeCx<'_, '_>, size: &Dim, start: &Element, end: &Element) -> Option<(Dim, Inside)> {
+    let (from, to) = (offset(cx.b, start), offset(cx.b, end));
+    if from.base != to.base {
+        return None;
+    }
+    let facts = cx.b.facts();
+    let length = facts.simplify(&(to.by.clone() - from.by.clone()));
+    if !facts.is_nonnegative(&length) {
+        return None;
+    }
+    // A number that counts from 0 up to a known one.
+    let inside = from.base.and_then(|(value, _)| cx.scope.below(value)).is_some_and(|below| {
+        facts.is_nonnegative(&from.by) && facts.proves_ge(size, &(below.clone() - 1 + to.by.clone()))
+    });
+    Some((length, if inside { Inside::Surely } else { Inside::Maybe }))
 }
 
 /// Sizes as an attribute or an operand; without them, as many parts as results, the last one being smaller if need be.
@@ -175,9 +222,7 @@ pub(super) fn split(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
     for size in sizes {
         let end = start.clone() + size.clone();
         // No part is longer than all of them; where sizes are data, that has to be said.
-        if cx.depth == 0 && !cx.b.facts().proves_ge(&shape[axis], &end) {
-            cx.b.fact(end.clone(), Relation::Le, shape[axis].clone())?;
-        }
+        cx.assume_at_least(&shape[axis], &end);
         parts.push(cx.b.slice_axis(x, axis, start, size)?);
         start = end;
     }

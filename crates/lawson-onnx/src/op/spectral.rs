@@ -139,19 +139,31 @@ pub(super) fn stft(cx: &mut NodeCx<'_, '_>) -> Result<Vec<Item>> {
         return Err(cx.wrong(format!("`STFT` with a window of {}", cx.b.shape(w)?)));
     }
     let window_size = window.map(|w| cx.b.shape(w)).transpose()?.and_then(|s| s.elements().as_const());
-    let time = shape.get(1).and_then(Dim::as_const);
-    let length = if cx.has(3) { Some(single(cx, 3, "frame length")?) } else { window_size.or(time) };
-    let (Some(length), Some(time), 3) = (length, time, shape.rank()) else {
+    let time = shape.get(1).cloned().unwrap_or(Dim::ZERO);
+    let length =
+        if cx.has(3) { Some(single(cx, 3, "frame length")?) } else { window_size.or(time.as_const()) };
+    let (Some(length), 3) = (length, shape.rank()) else {
         return Err(cx.unsupported(format!("`STFT` of {shape}")));
     };
-    if !(1..=MAX_LENGTH).contains(&length) || step < 1 || time < length {
+    let long_enough = cx.assume_at_least(&time, &Dim::from(length));
+    if !(1..=MAX_LENGTH).contains(&length) || step < 1 || !long_enough {
         return Err(cx.wrong(format!("`STFT` of {time} elements in frames of {length}, {step} apart")));
     }
     let onesided = cx.flag("onesided", true)?;
-    let frames = (time - length) / step + 1;
-    let starts: Vec<i64> = (0..frames).flat_map(|f| (0..length).map(move |i| f * step + i)).collect();
-    let at = HostTensor::from_slice(&[frames as usize, length as usize], &starts)?;
-    let at = cx.b.constant(at)?;
+    let frames = cx.b.facts().simplify(&((time - length).floor_div(&Dim::from(step)) + 1));
+    let at = match frames.as_const() {
+        Some(frames) => {
+            let starts: Vec<i64> = (0..frames).flat_map(|f| (0..length).map(move |i| f * step + i)).collect();
+            cx.b.constant(HostTensor::from_slice(&[frames as usize, length as usize], &starts)?)?
+        }
+        None => {
+            let frame = cx.b.iota(DType::I64, [frames.clone(), Dim::from(length)], 0)?;
+            let step = cx.b.constant(HostTensor::scalar(step))?;
+            let start = cx.b.mul(frame, step)?;
+            let inside = cx.b.iota(DType::I64, [frames, Dim::from(length)], 1)?;
+            cx.b.add(start, inside)?
+        }
+    };
     let mut cut = cx.b.take(x, at, 1)?;
     if let Some(window) = window {
         let whole = cx.b.shape(cut)?;

@@ -66,14 +66,15 @@ impl Windows {
         Ok(Windows { stride, dilation, low, high })
     }
 
-    /// Refuses a window that is larger than what it slides over, where both are known.
+    /// Refuses a window that is larger than what it slides over by more than a stride, where both are known: by the definition there
+    /// would be less than no places for it. Up to a stride there are none, and the result is empty.
     pub(super) fn fit(&self, cx: &NodeCx<'_, '_>, input: &[Dim], window: &[Dim]) -> Result<()> {
         for (i, (size, window)) in input.iter().zip(window).enumerate() {
             let extent = (window.clone() - 1) * self.dilation[i] + 1;
             let padded = size.clone() + self.low[i].clone() + self.high[i].clone();
             if let (Some(1..), Some(has), Some(needs)) =
                 (size.as_const(), padded.as_const(), extent.as_const())
-                && has < needs
+                && (has - needs).div_euclid(self.stride[i]) + 1 < 0
             {
                 return Err(cx
                     .wrong(format!("a window of `{}` spans {needs} elements of spatial axis {i}, which has {has} with its padding", cx.op()))

@@ -136,3 +136,67 @@ fn branches_of_different_sizes_give_the_size_of_the_one_that_counts() {
     assert_eq!(run(true).sizes(), [1, 0]);
     assert_eq!((run(false).sizes(), run(false).to_vec::<i64>().unwrap()), (&[1, 2][..], vec![0, 2]));
 }
+
+/// A loop as converters from TensorFlow write one: no limit, and a condition that compares what is carried and counts, in floats.
+fn counting(first: i64, less: NodeProto) -> GraphProto {
+    let body = graph(
+        vec![
+            input("i", DType::I64, &[]),
+            input("go", DType::Bool, &[]),
+            input("at", DType::I32, &[]),
+            input("s", DType::F32, &["2"]),
+            input("n", DType::I32, &[]),
+        ],
+        &[("one", HostTensor::scalar(1i32))],
+        vec![
+            node("Add", "at one", "at2"),
+            node("Gather", "x at", "row"),
+            node("Add", "s row", "s2"),
+            node("Identity", "s2", "each"),
+            node("Identity", "n", "n2"),
+            node("Cast", "at2", "at_f").int("to", 1),
+            node("Cast", "n", "n_f").int("to", 1),
+            less,
+        ],
+        "go2 at2 s2 n2 each",
+    );
+    let nodes = vec![
+        node("Shape", "x", "shape"),
+        node("Gather", "shape zeroth", "n64"),
+        node("Cast", "n64", "n").int("to", 6),
+        node("Cast", "n", "first_f").int("to", 1),
+        node("Less", "from_f first_f", "go"),
+        node("Loop", "- go from zeros n", "last s same all").graph("body", body),
+    ];
+    let constants = [
+        ("zeroth", HostTensor::scalar(0i64)),
+        ("from", HostTensor::scalar(first as i32)),
+        ("from_f", HostTensor::scalar(first as f32)),
+        ("zeros", host(&[2], &[0f32; 2])),
+    ];
+    graph(vec![input("x", DType::F32, &["N", "2"])], &constants, nodes, "last s all")
+}
+
+#[test]
+fn a_condition_that_only_counts_says_how_often_a_loop_runs() {
+    let g = import_graph(counting(1, node("Less", "at_f n_f", "go2"))).unwrap();
+    assert!(ops(&g).contains(&"scan"), "{:?}", ops(&g));
+    let x = host(&[3, 2], &[9f32, 90.0, 1.0, 10.0, 2.0, 20.0]);
+    let results = eval(&g, &[x]);
+    assert_eq!(results[0].to_vec::<i32>().unwrap(), [3]);
+    assert_eq!(results[1].to_vec::<f32>().unwrap(), [3.0, 30.0]);
+    assert_eq!(
+        (results[2].sizes(), results[2].to_vec::<f32>().unwrap()),
+        (&[2, 2][..], vec![1.0, 10.0, 3.0, 30.0])
+    );
+    // Nothing is left to count.
+    let results = eval(&g, &[host(&[1, 2], &[9f32, 90.0])]);
+    assert_eq!((results[0].to_vec::<i32>().unwrap(), results[2].sizes()), (vec![1], &[0, 2][..]));
+    // A condition of another kind is none that counts.
+    let other = counting(1, node("Less", "at_f s_f", "go2"));
+    let mut other = other;
+    if let Some(body) = other.node.last_mut().and_then(|n| n.attribute[0].g.as_mut()) {
+        body.node.insert(0, node("ReduceSum", "s", "s_f").int("keepdims", 0));
+    }
+    assert_eq!(import_graph(other).unwrap_err().code(), Code::OnnxUnsupported);
+}

@@ -12,6 +12,7 @@ mod open;
 mod operators;
 #[cfg(feature = "images")]
 mod pictures;
+mod presupposed;
 mod shapes;
 mod special;
 mod wrong;

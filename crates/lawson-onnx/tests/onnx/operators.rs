@@ -359,3 +359,34 @@ fn short_transforms_take_signals_with_and_without_an_axis_for_parts() {
         [9.0, 0.0, -4.0, 3.0, -1.0, 0.0, 9.0, 0.0, 3.0, -4.0, 1.0, 0.0, 6.0, 0.0, 0.0, 4.0, -2.0, 0.0];
     near(&with.reshaped(&[18]).unwrap(), &expected);
 }
+
+#[test]
+fn a_region_means_nothing_but_to_a_crop() {
+    // Until version 12 it was no optional operand: exporters write an empty constant, or any.
+    let x = host(&[1, 1, 2], &[1f32, 2.0]);
+    for region in [host::<f32>(&[0], &[]), host(&[6], &[0.5f32; 6])] {
+        let constants = [("roi", region), ("scales", host(&[3], &[1f32, 1.0, 2.0]))];
+        let n = node("Resize", "x roi scales", "y")
+            .text("mode", "nearest")
+            .text("nearest_mode", "floor")
+            .text("coordinate_transformation_mode", "asymmetric");
+        let g = graph(vec![input("x", DType::F32, &["1", "1", "2"])], &constants, vec![n], "y");
+        let g = import(&model(11, g)).unwrap();
+        assert_eq!(floats(&eval(&g, std::slice::from_ref(&x))[0]), [1.0, 1.0, 2.0, 2.0]);
+    }
+}
+
+#[test]
+fn windows_without_a_place_and_convolutions_of_nothing_give_what_the_definition_says() {
+    let x = host(&[1, 3, 1, 1], &[1f32, 2.0, 3.0]);
+    for op in ["MaxPool", "AveragePool", "LpPool"] {
+        let n = node(op, "x", "y").ints("kernel_shape", &[2, 2]).ints("strides", &[2, 2]);
+        assert_eq!(apply(18, n, std::slice::from_ref(&x)).sizes(), [1, 3, 0, 0], "{op}");
+    }
+    // Twice one before the first element, and a kernel of three: one element, which is the bias.
+    let (x, w) = (HostTensor::zeros(DType::F32, &[1, 2, 0, 0]).unwrap(), host(&[2, 3, 3, 3], &[1f32; 54]));
+    let n = node("ConvTranspose", "x w b", "y").ints("strides", &[2, 2]);
+    let y = apply(18, n, &[x, w, host(&[3], &[5f32, 6.0, 7.0])]);
+    assert_eq!(y.sizes(), [1, 3, 1, 1]);
+    near(&y, &[5.0, 6.0, 7.0]);
+}

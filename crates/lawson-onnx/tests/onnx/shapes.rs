@@ -2,6 +2,7 @@
 
 use crate::model::*;
 use lawson_graph::{Code, DType, HostTensor};
+use lawson_onnx::proto::NodeProto;
 
 #[test]
 fn named_dimensions_are_shared_and_unnamed_ones_are_not() {
@@ -136,8 +137,10 @@ fn an_input_can_be_fixed() {
         "y",
     );
     let model = model(18, g);
-    let refused = import(&model).unwrap_err();
-    assert!(refused.to_string().contains("computed when the model runs"), "{refused}");
+    // Left open, the sizes are found in a run.
+    let open = import(&model).unwrap();
+    assert_eq!(open.inputs().len(), 2);
+    assert!(open.ty(open.outputs()[0].value).as_tensor().unwrap().shape.as_const().is_none());
     let fixed = [("shape".to_string(), host(&[2], &[2i64, 3]))].into();
     let options = lawson_onnx::ImportOptions { fixed, ..Default::default() };
     let graph = lawson_onnx::from_bytes(encode(&model), &options).unwrap();
@@ -305,4 +308,114 @@ fn what_is_found_in_constants_has_a_known_size() {
     let g = import_graph(graph(inputs, &constants, nodes, "y")).unwrap();
     assert_eq!(g.ty(g.outputs()[0].value).to_string(), "f32[3, N]");
     assert!(!ops(&g).contains(&"symbol"), "{:?}", ops(&g));
+}
+
+#[test]
+fn sizes_are_followed_through_i32() {
+    // As converters from TensorFlow and Paddle write every shape: all of it in i32, back to i64 at the end.
+    let nodes = |last: NodeProto| {
+        vec![
+            node("Shape", "x", "shape"),
+            node("Cast", "shape", "s").int("to", 6),
+            node("Slice", "s zero one zero", "b"),
+            node("Squeeze", "b zero", "scalar"),
+            node("Mul", "scalar three", "m"),
+            node("Div", "m two", "d"),
+            node("Sub", "d scalar", "half"),
+            node("Add", "half scalar", "again"),
+            node("Max", "again scalar", "most"),
+            node("Unsqueeze", "most zero", "rows"),
+            node("Concat", "rows four", "target32").int("axis", 0),
+            node("Gather", "target32 order", "ordered"),
+            node("Cast", "ordered", "target").int("to", 7),
+            last,
+        ]
+    };
+    let constants = [
+        ("zero", host(&[1], &[0i64])),
+        ("one", host(&[1], &[1i64])),
+        ("two", HostTensor::scalar(2i32)),
+        ("three", HostTensor::scalar(3i32)),
+        ("four", host(&[1], &[4i32])),
+        ("order", host(&[2], &[0i64, 1])),
+        ("e", host(&[1], &[0f32])),
+    ];
+    let made = |last: NodeProto| {
+        let g = graph(vec![input("x", DType::F32, &["b", "6"])], &constants, nodes(last), "y");
+        import_graph(g).unwrap()
+    };
+    let expand = made(node("Expand", "e target", "y"));
+    assert_eq!(expand.ty(expand.outputs()[0].value).to_string(), "f32[b + (b / 2), 4]");
+    let short = |op: &str| {
+        let nodes = vec![
+            node("Shape", "x", "shape"),
+            node("Cast", "shape", "s").int("to", 6),
+            node("Slice", "s zero one zero", "b"),
+            node("Concat", "b rest", "target32").int("axis", 0),
+            node("Cast", "target32", "target").int("to", 7),
+            node(op, "x target", "y"),
+        ];
+        let constants =
+            [("zero", host(&[1], &[0i64])), ("one", host(&[1], &[1i64])), ("rest", host(&[1], &[12i32]))];
+        let g = import_graph(graph(vec![input("x", DType::F32, &["b", "3", "4"])], &constants, nodes, "y"));
+        let g = g.unwrap();
+        (ops(&g).len(), g.ty(g.outputs()[0].value).to_string())
+    };
+    assert_eq!(short("Reshape"), (1, "f32[b, 12]".to_string()));
+}
+
+#[test]
+fn sizes_in_i32_are_data_of_that_dtype() {
+    let nodes =
+        vec![node("Shape", "x", "shape"), node("Cast", "shape", "s").int("to", 6), node("Mul", "s two", "y")];
+    let constants = [("two", HostTensor::scalar(2i32))];
+    let g = import_graph(graph(vec![input("x", DType::F32, &["N", "3"])], &constants, nodes, "y")).unwrap();
+    let y = eval(&g, &[host(&[4, 3], &[0f32; 12])]).remove(0);
+    assert_eq!(y.to_vec::<i32>().unwrap(), [8, 6]);
+}
+
+#[test]
+fn sizes_can_be_fixed_by_name() {
+    let inputs = || vec![input("a", DType::F32, &["past", "?"]), input("b", DType::F32, &["past + 1"])];
+    let g = model(18, graph(inputs(), &[], vec![node("Neg", "a", "y"), node("Neg", "b", "z")], "y z"));
+    let import = |sizes: &[(&str, usize)]| -> lawson_graph::Result<Vec<String>> {
+        let sizes = sizes.iter().map(|(name, n)| (name.to_string(), *n)).collect();
+        let options = lawson_onnx::ImportOptions { sizes, ..Default::default() };
+        let graph = lawson_onnx::from_bytes(encode(&g), &options)?;
+        let types = graph.outputs().iter().map(|o| graph.ty(o.value).to_string());
+        Ok(types.collect())
+    };
+    assert_eq!(import(&[]).unwrap(), ["f32[past, a_1]", "f32[past + 1]"]);
+    assert_eq!(import(&[("past", 4)]).unwrap(), ["f32[4, a_1]", "f32[5]"]);
+    // What the model does not name has the name that the graph gives it.
+    assert_eq!(import(&[("a_1", 7), ("past", 0)]).unwrap(), ["f32[0, 7]", "f32[1]"]);
+    let error = import(&[("passt", 4)]).unwrap_err();
+    assert_eq!(error.code(), Code::UnknownName);
+    assert!(error.to_string().contains("did you mean `past`?"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_imported_with_open_sizes_can_be_for_fixed_ones() {
+    // In a branch nothing can be said of the whole graph, and the rank of the result depends on the size.
+    let then = graph(
+        vec![],
+        &[],
+        vec![node("Squeeze", "x", "t"), node("ReduceSum", "t", "ts").int("keepdims", 0)],
+        "ts",
+    );
+    let otherwise = graph(vec![], &[], vec![node("ReduceMax", "x", "e").int("keepdims", 0)], "e");
+    let n = node("If", "c", "y").graph("then_branch", then).graph("else_branch", otherwise);
+    let inputs = vec![input("x", DType::F32, &["N", "2"]), input("c", DType::Bool, &[])];
+    let model = model(18, graph(inputs, &[], vec![n], "y"));
+    let refused = import(&model).unwrap_err();
+    assert_eq!(refused.code(), Code::OnnxUnsupported);
+    assert!(refused.to_string().contains("--dim NAME=SIZE"), "{refused}");
+    for n in [1, 3] {
+        let options =
+            lawson_onnx::ImportOptions { sizes: [("N".to_string(), n)].into(), ..Default::default() };
+        let g = lawson_onnx::from_bytes(encode(&model), &options).unwrap();
+        let x = host(&[n, 2], &vec![1f32; 2 * n]);
+        let y = eval(&g, &[x, HostTensor::scalar(true)]).remove(0);
+        assert_eq!(y.to_vec::<f32>().unwrap(), [2.0 * n as f32]);
+    }
 }

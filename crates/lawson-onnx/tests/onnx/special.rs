@@ -246,3 +246,48 @@ fn branches_inside_branches_are_decided_too() {
     assert_eq!(made.known, ["x"]);
     assert_eq!(tensor_of(&values(&made.graph, &[x])[0]).to_vec::<f32>().unwrap(), [-1.0]);
 }
+
+fn sized(sizes: &[usize]) -> Value {
+    HostTensor::zeros(DType::F32, sizes).unwrap().into()
+}
+
+#[test]
+fn a_name_that_says_nothing_names_no_size() {
+    let g = || {
+        let mut inputs = vec![input("a", DType::F32, &["", "x"]), input("b", DType::F32, &["x", "3"])];
+        // What the helper takes for nothing stands in the file as a text.
+        for info in &mut inputs {
+            let Some(TypeValue::Tensor(t)) = info.r#type.as_mut().and_then(|t| t.value.as_mut()) else {
+                panic!()
+            };
+            for dim in &mut t.shape.as_mut().unwrap().dim {
+                if let Some(DimensionValue::Param(text)) = &mut dim.value {
+                    *text = "?".into();
+                }
+            }
+        }
+        graph(inputs, &[], vec![node("MatMul", "a b", "y")], "y")
+    };
+    let open = import(&model(18, g())).unwrap();
+    assert_eq!(open.ty(open.inputs()[0]).to_string(), "f32[a_0, a_1]");
+    let y = values(&open, &[sized(&[4, 2]), sized(&[2, 3])]);
+    assert_eq!(tensor_of(&y[0]).sizes(), [4, 3]);
+}
+
+#[test]
+fn a_name_of_sizes_that_are_not_equal_names_none_where_inputs_are_given() {
+    let inputs = vec![input("a", DType::F32, &["d", "d"]), input("b", DType::F32, &["n"])];
+    let nodes = vec![node("ReduceSum", "a", "s").int("keepdims", 0), node("Add", "b s", "y")];
+    let g = graph(inputs, &[], nodes, "y");
+    let [a, b] = [sized(&[2, 3]), sized(&[5])];
+    let made = import_for(18, g.clone(), &[("a", a.clone()), ("b", b.clone())]);
+    assert_eq!(made.graph.ty(made.graph.inputs()[0]).to_string(), "f32[a_0, a_1]");
+    assert_eq!(tensor_of(&values(&made.graph, &[a, b])[0]).sizes(), [5]);
+    // Equal ones stay so, and a run is told what they are.
+    let made = import_for(18, g.clone(), &[("a", sized(&[2, 2])), ("b", sized(&[5]))]);
+    assert_eq!(made.graph.ty(made.graph.inputs()[0]).to_string(), "f32[d, d]");
+    let error = run(&made.graph, &[sized(&[2, 3]), sized(&[5])], &Options::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("axis 1 of `a` is 3, but `d` is 2 by axis 0 of `a`"), "{text}");
+    assert!(text.contains("all sizes that are called `d` are equal"), "{text}");
+}

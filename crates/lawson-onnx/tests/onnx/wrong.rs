@@ -1,7 +1,7 @@
 //! Models that contradict themselves: each gets an error that says where, what was expected, and what to do.
 
 use crate::model::*;
-use lawson_graph::{Code, DType, Error, HostTensor};
+use lawson_graph::{Code, DType, Error, Graph, HostTensor};
 use lawson_onnx::proto::*;
 use lawson_onnx::{ImportOptions, from_bytes};
 
@@ -369,24 +369,29 @@ fn windows_heads_and_blocks_that_do_not_fit_are_said() {
     let of = |constants: &[(&str, HostTensor)], n: NodeProto| {
         import_graph(graph(picture(), constants, vec![n], "y"))
     };
-    let kernel = [("w", host(&[2, 3, 9, 1], &[0f32; 54]))];
+    // Where a window is larger by less than its stride, there is no place for it, and the result is empty.
+    let kernel = [("w", host(&[2, 3, 10, 1], &[0f32; 60]))];
     says(
         &of(&kernel, node("Conv", "x w", "y")).unwrap_err(),
-        &["spans 9 elements of spatial axis 0, which has 8"],
+        &["spans 10 elements of spatial axis 0, which has 8"],
     );
+    let shape = |g: &Graph| g.ty(g.outputs()[0].value).to_string();
+    let kernel = [("w", host(&[2, 3, 9, 1], &[0f32; 54]))];
+    assert_eq!(shape(&of(&kernel, node("Conv", "x w", "y")).unwrap()), "f32[N, 2, 0, 8]");
     assert!(of(&kernel, node("Conv", "x w", "y").ints("pads", &[1, 0, 0, 0])).is_ok());
-    let pool = |ceil| {
+    let pool = |ceil, size| {
         of(
             &[],
             node("MaxPool", "x", "y")
-                .ints("kernel_shape", &[9, 9])
+                .ints("kernel_shape", &[size, size])
                 .ints("strides", &[2, 2])
                 .int("ceil_mode", ceil),
         )
     };
-    says(&pool(0).unwrap_err(), &["a window of `MaxPool` spans 9", "smaller window"]);
+    says(&pool(0, 11).unwrap_err(), &["a window of `MaxPool` spans 11", "smaller window"]);
+    assert_eq!(shape(&pool(0, 9).unwrap()), "f32[N, 3, 0, 0]");
     // The last window may reach beyond the end.
-    assert!(pool(1).is_ok());
+    assert!(pool(1, 9).is_ok());
     let blocks = of(&[], node("DepthToSpace", "x", "y").int("blocksize", 2)).unwrap_err();
     says(&blocks, &["3 channels in blocks of 2 by 2", "a multiple of 4"]);
     let pads = of(&[("p", host(&[2], &[1i64, 1]))], node("Pad", "x p", "y")).unwrap_err();

@@ -10,11 +10,12 @@ pub use lawson_cpu::{Emitted, Isa, Listing, Unsupported, emit};
 use crate::program::{CompileTimes, Passes};
 use crate::weights::pipeline;
 use lawson_cpu::executable::leave_to_evaluator;
-use lawson_graph::{Graph, Result, Site, Symbol};
+use lawson_graph::{Graph, Result, Site};
 use lawson_kernel::compile::compile_watched;
 use lawson_kernel::machine::Machines;
 use lawson_kernel::partition::Fusion;
 use lawson_kernel::{Operators, Plan};
+use std::collections::BTreeMap;
 
 /// Composites that the kernel level lowers as they are, where it can.
 const KEPT: &[&str] = &["attention"];
@@ -46,7 +47,7 @@ pub struct PlanOptions {
     /// Which operators may share a kernel.
     pub fusion: Fusion,
     /// Sizes that symbols usually have.
-    pub expect: Vec<(Symbol, i64)>,
+    pub expect: BTreeMap<String, usize>,
     /// How many threads will run it.
     pub threads: usize,
 }
@@ -58,7 +59,7 @@ impl Default for PlanOptions {
             isa: Isa::best(),
             passes: Passes::Standard,
             fusion: Fusion::Predicted,
-            expect: Vec::new(),
+            expect: BTreeMap::new(),
             threads: crate::planned::processors(),
         }
     }
@@ -69,7 +70,7 @@ pub fn plan_with(graph: &Graph, options: &PlanOptions) -> Result<(Graph, Plan)> 
     graph.check_sites(&[Site::Cpu])?;
     let PlanOptions { isa, ref passes, fusion, threads, ref expect } = *options;
     let mut graph = graph.clone();
-    expect.iter().for_each(|(symbol, size)| graph.expect(symbol.clone(), *size));
+    graph.expect(expect);
     graph.expect_usual_sizes();
     let graph = &graph;
     let machine = isa.of(&machine());

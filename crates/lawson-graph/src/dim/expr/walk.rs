@@ -91,6 +91,49 @@ impl Dim {
         })
     }
 
+    /// Replaces atoms by expressions, at any depth; `replace` returns `None` for those that stay.
+    pub(in crate::dim) fn replace_atoms(&self, replace: &impl Fn(&Atom) -> Option<Dim>) -> Dim {
+        self.map_atoms(&|atom| {
+            replace(atom).unwrap_or_else(|| match atom {
+                Atom::Symbol(s) => Dim::from(s.clone()),
+                Atom::FloorDiv(a, b) => a.replace_atoms(replace).floor_div(&b.replace_atoms(replace)),
+                Atom::Min(m) => Dim::extremum(m.iter().map(|d| d.replace_atoms(replace)), Extremum::Min),
+                Atom::Max(m) => Dim::extremum(m.iter().map(|d| d.replace_atoms(replace)), Extremum::Max),
+            })
+        })
+    }
+
+    /// Whether an atom occurs, at any depth.
+    pub(in crate::dim) fn has_atom(&self, wanted: &Atom) -> bool {
+        self.terms().iter().flat_map(|t| &t.monomial).any(|(atom, _)| {
+            atom == wanted
+                || match atom {
+                    Atom::Symbol(_) => false,
+                    Atom::FloorDiv(a, b) => a.has_atom(wanted) || b.has_atom(wanted),
+                    Atom::Min(m) | Atom::Max(m) => m.iter().any(|d| d.has_atom(wanted)),
+                }
+        })
+    }
+
+    /// The only symbol of an expression, with the first and the last of the sizes next to one another at which it is `value`; the
+    /// least of them, where there are several. `None` if it has other symbols or none, or is not `value` at any usual size.
+    ///
+    /// ```
+    /// let d = lawson_graph::parse_dim("(N + 15) / 16").unwrap();
+    /// assert_eq!(d.solutions(2).map(|(s, first, last)| (s.to_string(), first, last)), Some(("N".to_string(), 17, 32)));
+    /// ```
+    pub fn solutions(&self, value: i64) -> Option<(Symbol, i64, i64)> {
+        /// The greatest size that is tried.
+        const MOST: i64 = 1 << 16;
+        let mut symbols: Vec<&Symbol> = Vec::new();
+        self.visit_symbols(&mut |s| symbols.push(s));
+        let symbol = symbols.first().filter(|first| symbols.iter().all(|s| s == *first)).copied()?;
+        let holds = |n: &i64| self.eval(&|_| Some(*n)) == Some(value);
+        let first = (1..=MOST).find(holds)?;
+        let last = (first..=MOST).take_while(holds).last()?;
+        Some((symbol.clone(), first, last))
+    }
+
     /// Rebuilds the polynomial with every atom replaced by an expression.
     pub(in crate::dim) fn map_atoms(&self, map: &impl Fn(&Atom) -> Dim) -> Dim {
         if self.terms().is_empty() {
