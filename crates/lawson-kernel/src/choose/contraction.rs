@@ -292,7 +292,9 @@ impl<'k> Chooser<'k> {
                 match stride(&r.offset, f.axis) {
                     Stride::Known(1) => score += 4,
                     Stride::None => {}
-                    Stride::Known(_) | Stride::Unknown if free(r) => score += 3,
+                    Stride::Known(_) | Stride::Unknown if free(r) && self.may_lie_along(r, f.axis) => {
+                        score += 3
+                    }
                     _ if narrow => possible = false,
                     Stride::Known(_) if shared(r, f.axis) => score += 2,
                     // One element a lane, in the innermost loop.
@@ -326,9 +328,8 @@ impl<'k> Chooser<'k> {
             let Expr::Load(load) = self.kernel.expr(a.expr) else { continue };
             let axis = c.vector().axis;
             let Some(blocked) = self.dimension_along(&load.index, axis) else { continue };
-            if self.kernel.resolve(&load.index[blocked]).as_axis() != Some(axis)
-                || b.dims.iter().any(|d| d.as_const().is_none())
-            {
+            let Some(first) = self.first_along(&load.index[blocked], axis) else { continue };
+            if b.dims.iter().any(|d| d.as_const().is_none()) {
                 continue;
             }
             // Outer loops first, then the sums in the order in which they will run.
@@ -342,7 +343,7 @@ impl<'k> Chooser<'k> {
             between.sort_by_key(|d| rank(*d));
             let layout = if let Some(dot) = c.dot.as_ref().filter(|d| d.buffer == a.buffer) {
                 dot.layout(&b.dims, blocked, width, &between)
-            } else if b.dims[blocked].as_const().is_some_and(|c| c > width) {
+            } else if first % width == 0 && b.dims[blocked].as_const().is_some_and(|c| c > width) {
                 Layout::panels(&b.dims, blocked, width, &between)
             } else {
                 let mut order = between;
@@ -351,6 +352,20 @@ impl<'k> Chooser<'k> {
             };
             self.choice.layouts.push((a.buffer, layout));
         }
+    }
+
+    /// The first value of an index that is an axis and a number.
+    fn first_along(&self, index: &Index, axis: AxisId) -> Option<i64> {
+        let index = self.kernel.resolve(index);
+        let first = index.offset().as_const()?;
+        ((index - first).as_axis() == Some(axis)).then_some(first)
+    }
+
+    /// Whether what is known when compiling may lie side by side along an axis.
+    fn may_lie_along(&self, a: &Access, axis: AxisId) -> bool {
+        let Expr::Load(load) = self.kernel.expr(a.expr) else { return false };
+        let along = self.dimension_along(&load.index, axis);
+        along.is_some_and(|d| self.first_along(&load.index[d], axis).is_some())
     }
 
     /// The dimension whose index moves along an axis, if it is the only one.

