@@ -8,6 +8,7 @@ use crate::dim::Symbol;
 use crate::graph::Graph;
 use crate::types::TensorType;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Sides of a picture, and of a volume.
 const SIDE: i64 = 224;
@@ -40,6 +41,22 @@ impl Graph {
             if !self.facts.expects(&symbol) {
                 self.facts.expect(symbol, size);
             }
+        }
+        self.expect_inside();
+    }
+
+    /// Bodies expect what the graph around them does.
+    fn expect_inside(&mut self) {
+        let Graph { facts, nodes, .. } = self;
+        for node in nodes.iter_mut().filter(|n| !n.op.subgraphs().is_empty()) {
+            let inside = |body: &Arc<Graph>| {
+                let mut body = Graph::clone(body);
+                body.facts.expect_as(facts);
+                body.expect_inside();
+                Arc::new(body)
+            };
+            let bodies = node.op.subgraphs().into_iter().map(|(_, body)| inside(body)).collect();
+            node.op = node.op.with_subgraphs(bodies);
         }
     }
 }

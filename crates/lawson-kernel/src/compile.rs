@@ -50,10 +50,10 @@ pub fn compile_watched(
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
     match fusion {
-        Fusion::Predicted => compile_within(graph, &orders(graph, machines.target), machines, None, watch),
+        Fusion::Predicted => compile_within(graph, (&orders(graph, machines.target), true), machines, None, watch),
         Fusion::Separate => {
             let Decomposed { graph, part_of } = graph.decomposed()?;
-            compile_within(&graph, &orders(&graph, machines.target), machines, Some(&part_of), watch)
+            compile_within(&graph, (&orders(&graph, machines.target), true), machines, Some(&part_of), watch)
         }
     }
 }
@@ -66,13 +66,14 @@ pub fn compile_in(
     machine: &Machine,
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
-    compile_within(graph, orders, Machines::only(machine), None, watch)
+    compile_within(graph, (orders, *orders != Orders::default()), Machines::only(machine), None, watch)
 }
 
-/// As [`compile_in`]; if the operator that each node is part of is given, nodes of different ones stay apart.
+/// As [`compile_in`]; if the operator that each node is part of is given, nodes of different ones stay apart. Values of bodies lie in orders of their
+/// own if that is allowed.
 fn compile_within(
     graph: &Graph,
-    orders: &Orders,
+    (orders, ordered): (&Orders, bool),
     machines: Machines<'_>,
     part_of: Option<&[NodeId]>,
     watch: &mut dyn FnMut(Stage),
@@ -86,7 +87,7 @@ fn compile_within(
         known: Vec::new(),
         ready: Vec::new(),
         within: Vec::new(),
-        ordered: *orders != Orders::default(),
+        ordered,
         reads_ordered: false,
     };
     let targets = (0..graph.outputs().len()).map(Target::Output).collect();
@@ -96,7 +97,7 @@ fn compile_within(
     let steps = match block(graph, &mut common, Vec::new(), targets, (parts, &splitter), orders) {
         Ok((steps, _)) => steps,
         Err(_) if common.reads_ordered && common.ordered => {
-            return compile_within(graph, &Orders::default(), machines, part_of, watch);
+            return compile_within(graph, (&Orders::default(), false), machines, part_of, watch);
         }
         Err(error) => return Err(error),
     };

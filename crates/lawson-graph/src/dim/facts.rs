@@ -167,6 +167,11 @@ impl Facts {
         self.usual.insert(symbol, size);
     }
 
+    /// Says of all symbols what others were said to be.
+    pub fn expect_as(&mut self, other: &Facts) {
+        self.usual.extend(other.usual.iter().map(|(symbol, size)| (symbol.clone(), *size)));
+    }
+
     /// What a symbol is taken for in predictions: what it was said to be usually, or some size, as far as the facts allow.
     pub fn usual_of(&self, symbol: &Symbol) -> i64 {
         let Known { lo, hi, modulus, residue } = self.known_of(symbol);

@@ -47,7 +47,7 @@ impl Planner<'_, '_, '_> {
         let orders = orders(graph, machines.target);
         let alone: Vec<NodeId> = graph.node_ids().collect();
         let part_of = (self.common.fusion == Fusion::Separate).then_some(alone.as_slice());
-        compile_within(graph, &orders, machines, part_of, &mut |_| {})
+        compile_within(graph, (&orders, true), machines, part_of, &mut |_| {})
     }
 
     /// The facts about symbols that have their values by now.
