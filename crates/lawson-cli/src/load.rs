@@ -25,23 +25,25 @@ pub struct Loaded {
 pub struct Sizing<'a> {
     /// Those that are fixed.
     pub dims: &'a [Bind],
-    /// Those of a run, for which a model is imported if it cannot be for any.
+    /// Those of a run, for which a model is imported.
     pub bind: &'a [Bind],
-    /// Files whose sizes it is imported for, if it has to be.
+    /// Files whose sizes it is imported for.
     pub inputs: &'a [String],
+    /// Whether sizes stay open all the same, where they can.
+    pub open: bool,
 }
 
 impl InputArgs {
     /// The sizes that the file of a command is read for.
     pub fn sizing(&self) -> Sizing<'_> {
-        Sizing { dims: &self.dims, bind: &self.bind, inputs: &self.inputs }
+        Sizing { dims: &self.dims, bind: &self.bind, inputs: &self.inputs, open: self.open }
     }
 }
 
 impl SizeArgs {
     /// The sizes that the file of a command is read for.
     pub fn sizing(&self) -> Sizing<'_> {
-        Sizing { dims: &self.dims, bind: &[], inputs: &self.inputs }
+        Sizing { dims: &self.dims, bind: &[], inputs: &self.inputs, open: self.open }
     }
 }
 
@@ -74,6 +76,15 @@ pub fn open(file: &str, sizing: Sizing<'_>) -> Result<Loaded> {
         Ok(Loaded { fixed: sizes.clone(), ..loaded })
     };
     let open = import(&fixed);
+    // A model is compiled for the sizes that are there, if they say all.
+    if let (false, Ok(loaded)) = (sizing.open, &open)
+        && let Some(mut sizes) = sizes_of(&loaded.graph, &given, sizing.bind)
+    {
+        sizes.extend(fixed.clone());
+        if let Ok(loaded) = import(&sizes) {
+            return Ok(loaded);
+        }
+    }
     let holds = open.as_ref().is_ok_and(|l| is_good_for(&l.graph, sizing.bind));
     if holds || sizing.bind.is_empty() {
         return open;
@@ -85,6 +96,32 @@ pub fn open(file: &str, sizing: Sizing<'_>) -> Result<Loaded> {
         (Err(open), Err(bound)) => Err(if bound.code() == Code::UnknownName { open } else { bound }),
         (open, Err(_)) => open,
     }
+}
+
+/// The sizes of all symbols of a graph's inputs, if given values and `--bind` say them all and agree; `None` if nothing is open.
+fn sizes_of(
+    graph: &Graph,
+    given: &BTreeMap<String, Value>,
+    bind: &[Bind],
+) -> Option<BTreeMap<String, usize>> {
+    let mut found: BTreeMap<String, usize> = numbers(bind).ok()?;
+    let mut open: Vec<Symbol> = Vec::new();
+    for v in graph.inputs() {
+        let Some(ty) = graph.ty(*v).as_tensor() else { continue };
+        let value = given.get(&graph.value_name(*v)).and_then(Value::as_tensor);
+        for (axis, dim) in ty.shape.iter().enumerate() {
+            dim.visit_symbols(&mut |s| open.push(s.clone()));
+            if let (Some(symbol), Some(value)) = (dim.as_symbol(), value) {
+                let size = *value.sizes().get(axis)?;
+                if found.insert(symbol.name().to_string(), size).is_some_and(|before| before != size) {
+                    return None;
+                }
+            }
+        }
+    }
+    found.retain(|name, _| open.iter().any(|s| s.name() == name));
+    let all = open.iter().all(|s| found.contains_key(s.name()));
+    (all && !open.is_empty()).then_some(found)
 }
 
 /// Whether what a graph says of sizes holds for these.

@@ -50,7 +50,9 @@ pub fn compile_watched(
     watch: &mut dyn FnMut(Stage),
 ) -> Result<Plan> {
     match fusion {
-        Fusion::Predicted => compile_within(graph, (&orders(graph, machines.target), true), machines, None, watch),
+        Fusion::Predicted => {
+            compile_within(graph, (&orders(graph, machines.target), true), machines, None, watch)
+        }
         Fusion::Separate => {
             let Decomposed { graph, part_of } = graph.decomposed()?;
             compile_within(&graph, (&orders(&graph, machines.target), true), machines, Some(&part_of), watch)

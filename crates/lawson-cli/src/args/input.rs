@@ -30,7 +30,7 @@ impl std::str::FromStr for Bind {
 pub struct InputArgs {
     /// NAME=FILE, NAME=random, NAME=zeros; FILE.npz for several; FILE for the only one; random or zeros for
     /// all that are left. A FILE is .npy, .pb (a value of ONNX test data), or an image (.png, .jpg, .bmp, .ppm). Random floats are of order 1,
-    /// random integers 0 or 1. An ONNX model is imported for the sizes of the files, where it has to be.
+    /// random integers 0 or 1. An ONNX model is imported for the sizes of the files, unless --open is said.
     #[arg(short, long = "input", value_name = "INPUT", requires = "file")]
     pub inputs: Vec<String>,
     #[command(flatten)]
@@ -38,13 +38,16 @@ pub struct InputArgs {
     /// The seed of random inputs and lists, and of the sizes that nothing else determines.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Give an open size its value in this run; what is compiled stays good for any. Only an ONNX model that cannot be imported with its sizes
-    /// open, or not for this one, is imported for it.
+    /// Give an open size its value in this run; what is compiled stays good for any. Only an ONNX model all of whose sizes are given is imported for
+    /// them, unless --open is said.
     #[arg(long, value_name = "NAME=NUMBER", requires = "file")]
     pub bind: Vec<Bind>,
     /// Fix an open size when the file is read: what is compiled is for that size, and takes no other.
     #[arg(long = "dim", value_name = "NAME=NUMBER", requires = "file")]
     pub dims: Vec<Bind>,
+    /// Keep the sizes of an ONNX model open although inputs or --bind say them: what is compiled then takes any.
+    #[arg(long, requires = "file")]
+    pub open: bool,
     /// How many steps a run on the reference target may take; an operator is one, and so are 256 elements or 1024 products [default: 10000000].
     #[arg(long, value_name = "COUNT", requires = "file")]
     pub max_steps: Option<u64>,
@@ -60,10 +63,12 @@ pub struct SizeArgs {
     /// Fix an open size when the file is read, by the name that the model or the graph has for it.
     #[arg(long = "dim", value_name = "NAME=NUMBER")]
     pub dims: Vec<Bind>,
-    /// Import an ONNX model for the sizes of these inputs, where it cannot be imported for any, as `run` does: NAME=FILE; FILE.npz for several; FILE
-    /// for the only one.
+    /// Import an ONNX model for the sizes of these inputs, as `run` does: NAME=FILE; FILE.npz for several; FILE for the only one.
     #[arg(short, long = "input", value_name = "INPUT")]
     pub inputs: Vec<String>,
+    /// Keep sizes open although inputs or --bind say them, where the model can be imported so.
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// How images become tensors: resized to what the input asks for, in the order of its dimensions, `(x/255 - mean) / std`.

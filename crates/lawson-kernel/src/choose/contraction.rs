@@ -230,12 +230,6 @@ impl<'k> Chooser<'k> {
         true
     }
 
-    /// How many iterations a loop has, or usually has.
-    fn usual(&self, f: &For) -> i64 {
-        let usual = || f.end.as_dim().map(|end| self.kernel.facts.usual(end));
-        extent(f).or_else(usual).unwrap_or(SOME_ROWS)
-    }
-
     /// How many rows a loop has, or may have where they are not counted: many, unless facts say that they are few.
     fn likely_rows(&self, f: &For) -> i64 {
         let most = || self.kernel.facts.bounds(f.end.as_dim()?).1;

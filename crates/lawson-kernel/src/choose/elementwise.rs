@@ -85,7 +85,9 @@ impl<'k> Chooser<'k> {
             if position == Position::Root {
                 // Finding the indices of a share takes longer than one element: the innermost loop stays with its member.
                 let outer = n.loops.len().saturating_sub(1).max(1);
-                self.share(n.loops[..outer].iter().copied().take_while(|f| !in_order.contains(&f.axis)));
+                self.share_enough(
+                    n.loops[..outer].iter().copied().take_while(|f| !in_order.contains(&f.axis)),
+                );
             }
             return;
         };
@@ -104,7 +106,7 @@ impl<'k> Chooser<'k> {
             self.reorder(order);
         }
         if position == Position::Root {
-            self.share(others());
+            self.share_enough(others());
             if n.loops.len() == 1 && known.is_none_or(|e| e > SHARE) {
                 let [outer, inner] = self.split(&axis, SHARE, Tail::Clip);
                 self.execute(&outer, Kind::Parallel);

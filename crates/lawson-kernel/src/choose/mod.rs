@@ -32,7 +32,7 @@ use crate::range::Scope;
 use crate::schedule::{Directive, Schedule, Tail};
 use crate::tree::{AxisId, For, Kernel, Kind, Node};
 use crate::verify::meet_beside;
-use lawson_graph::{DType, Result};
+use lawson_graph::{DType, Result, UNKNOWN_SIZE};
 use stride::{Stride, loads, stride};
 
 /// What was chosen.
@@ -59,6 +59,9 @@ pub(crate) struct Chooser<'k> {
     freedom: &'k Freedom,
     choice: Choice,
 }
+
+/// Shares of a kernel that are enough for any team.
+const SHARES: i64 = 128;
 
 /// Where a nest stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -249,7 +252,7 @@ impl<'k> Chooser<'k> {
         }
         // Loops around other things: rows, blocks.
         if position == Position::Root {
-            self.share(n.loops.iter().copied());
+            self.share_enough(n.loops.iter().copied());
         }
         if let Some(f) = n.loops.last()
             && position == Position::Inside
@@ -262,6 +265,25 @@ impl<'k> Chooser<'k> {
         if let (Some(rows), Position::Root) = (n.loops.last(), position) {
             self.fetch_next(rows);
         }
+    }
+
+    /// Shares loops among the team, outermost first, until there are shares enough: where a share begins is found by divisions, and rows inside of it
+    /// follow one another.
+    fn share_enough(&mut self, loops: impl Iterator<Item = &'k For>) {
+        let mut shares = 1i64;
+        let enough = loops.take_while(|f| {
+            let more = shares < SHARES;
+            shares = shares.saturating_mul(self.usual(f).max(1));
+            more
+        });
+        let enough: Vec<&For> = enough.collect();
+        self.share(enough.into_iter());
+    }
+
+    /// How many iterations a loop has, or usually has.
+    fn usual(&self, f: &For) -> i64 {
+        let usual = || f.end.as_dim().map(|end| self.kernel.facts.usual(end));
+        extent(f).or_else(usual).unwrap_or(UNKNOWN_SIZE)
     }
 
     /// Shares loops among the team, outermost first, as far as their bounds are known at the start.

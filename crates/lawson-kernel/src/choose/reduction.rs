@@ -123,7 +123,7 @@ impl<'k> Chooser<'k> {
             self.reorder(order);
         }
         if position == Position::Root {
-            self.share(others());
+            self.share_enough(others());
         }
         let sums: Vec<String> = summed.iter().map(|s| self.name(s)).collect();
         let mut inner: Vec<String> = sums.iter().filter(|s| **s != self.name(f)).cloned().collect();
