@@ -83,6 +83,8 @@ impl Classes {
 }
 
 /// How much slower than full vectors a convolution with channels first is at best: neighbours in a row of an
+/// What a product takes whose lanes read elements that lie anyhow, in products of lanes that lie side by side, for each lane.
+const GATHERED: f64 = 1.5;
 /// image are read once for every element of the window, across the borders of vectors.
 const CHANNELS_FIRST: f64 = 2.0;
 
@@ -120,7 +122,9 @@ pub fn orders(graph: &Graph, machine: &Machine) -> Orders {
         let channels = if w[1] == 1.0 { y[1] } else { y[1] / op.groups as f64 };
         let cost = costs.entry(classes.root(node.outputs[0])).or_default();
         cost.0 += CHANNELS_FIRST * work * filled(y.last().copied().unwrap_or(1.0));
-        cost.1 += work * filled(channels);
+        // Lanes of several groups read channels that lie anyhow, one by one.
+        let gathers = op.groups > 1 && w[1] > 1.0 && channels < lanes;
+        cost.1 += work * if gathers { GATHERED * lanes } else { filled(channels) };
     }
     let mut values: HashMap<usize, Vec<ValueId>> = HashMap::new();
     for v in (0..graph.values().len()).map(ValueId::new) {
