@@ -12,13 +12,14 @@ use crate::device;
 use crate::quantity::dim_json;
 use crate::report::{Outcome, Reporter};
 use lawson::cpu::{Emitted, Listing, PlanOptions, emit, plan_with};
-use lawson::graph::{Dim, Fact, Graph, Relation, Symbol, UNKNOWN_SIZE};
+use lawson::graph::{Dim, Fact, Graph, Relation, Symbol};
 use lawson::kernel::plan::{Carried, Order, Row, Skipping, Unjoined};
 use lawson::kernel::{Action, Again, Barrier, Kernel, Place, Plan, Step};
 use lawson::wgpu::Capabilities;
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
@@ -59,7 +60,7 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         }
         if args.refused {
             report["refused"] = refused(&plan).into_iter().map(refusal_json).collect();
-            report["unknown_sizes_taken_for"] = json!(UNKNOWN_SIZE);
+            report["usual_sizes"] = usual_sizes(&plan).into_iter().map(|(s, size)| (s, json!(size))).collect();
         }
         if args.kernels || args.dump_asm {
             report["kernels"] = code.iter().map(|(at, c)| kernel_json(at, c, args)).collect();
@@ -75,10 +76,13 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
     }
     if args.refused {
         refusals(&plan, out)?;
-        if open_symbols(&plan) {
+        if !usual_sizes(&plan).is_empty() {
+            let taken: Vec<String> =
+                usual_sizes(&plan).into_iter().map(|(symbol, size)| format!("{symbol} for {size}")).collect();
             writeln!(
                 out,
-                "// sizes that are not known when it is compiled are taken for those of --bind, or what is usual: the plan serves all of them"
+                "// decided for usual sizes, for the plan serves all; --bind says others: {} is taken",
+                taken.join(", ")
             )?;
         }
     }
@@ -216,13 +220,17 @@ fn compile(graph: &Graph, args: &ShowArgs) -> Result<(lawson::cpu::Isa, Graph, P
     Ok((isa, graph, plan))
 }
 
-/// Whether a plan serves several sizes.
-fn open_symbols(plan: &Plan) -> bool {
-    let mut open = false;
+/// What open sizes of a plan were taken for when it was decided what is computed together; none if it serves one size.
+fn usual_sizes(plan: &Plan) -> BTreeMap<String, i64> {
+    let mut sizes = BTreeMap::new();
     for plan in plan.plans() {
-        plan.buffers.iter().for_each(|b| b.bytes.visit_symbols(&mut |_| open = true));
+        for b in &plan.buffers {
+            b.bytes.visit_symbols(&mut |s| {
+                sizes.insert(s.name().to_string(), plan.facts.usual_of(s));
+            });
+        }
     }
-    open
+    sizes
 }
 
 /// The steps that run a kernel, by number.

@@ -285,13 +285,13 @@ fn show_says_for_which_sizes_it_was_decided_what_stays_apart() {
     let folder = Folder::new();
     folder.file("open.law", FOUND);
     let text = fine(&folder.run(&["show", "open.law", "--refused"]));
-    assert!(text.contains("// sizes that are not known when it is compiled are taken for 64"), "{text}");
-    assert_eq!(
-        json(&folder.run(&["show", "open.law", "--refused", "--json"]))["unknown_sizes_taken_for"],
-        64
-    );
+    assert!(text.contains("// decided for usual sizes") && text.contains("K for "), "{text}");
+    folder.file("rows.law", "lawson 1 graph @r(%x: f32[N, 8]) -> (y: f32[N, 8]) { %y = exp %x return %y }");
+    let said = |arguments: &[&str]| json(&folder.run(arguments))["usual_sizes"]["N"].clone();
+    assert!(said(&["show", "rows.law", "--refused", "--json"]).as_i64().is_some_and(|size| size > 0));
+    assert_eq!(said(&["show", "rows.law", "--refused", "--json", "--bind", "N=77"]), 77);
     folder.file("loop.law", STEPS);
-    assert!(!fine(&folder.run(&["show", "loop.law", "--refused"])).contains("taken for"));
+    assert!(!fine(&folder.run(&["show", "loop.law", "--refused"])).contains("decided for usual sizes"));
 }
 
 #[test]

@@ -3,9 +3,11 @@
 //! Everything here is deterministic: the same seed gives the same bits on every machine and in every version with the
 //! same `graph.rs`. It is not for cryptography, and not what `random_bits` computes.
 
+mod chain;
 mod composite;
 mod graph;
 
+pub use chain::random_chain;
 pub use graph::{Dtypes, GraphShape, random_graph};
 
 use crate::dim::{Bindings, Facts, Symbol};

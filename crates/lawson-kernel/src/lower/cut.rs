@@ -250,7 +250,8 @@ fn conditions(kernel: &Kernel, nodes: &[Node]) -> Vec<Bound> {
     found
 }
 
-fn roots_of(kernel: &Kernel, nodes: &[Node], roots: &mut Vec<ExprId>) {
+/// What some nodes compute, and what states begin with.
+pub(super) fn roots_of(kernel: &Kernel, nodes: &[Node], roots: &mut Vec<ExprId>) {
     for node in nodes {
         match node {
             Node::For(f) => roots_of(kernel, &f.body, roots),

@@ -12,9 +12,13 @@
 //! for i in 0 to N { for i1 in 0 to 2 { y[2*i + i1] = x[i1, i] } }
 //! ```
 //!
-//! In: a kernel as lowering wrote it. Out: the same, where nests that only store have more loops. Sums have their own way with digits, when they get a schedule.
+//! Likewise the channels of a grouped convolution: those of one group read the same, and are rows of one tile in a loop of their own.
+//!
+//! In: a kernel as lowering wrote it. Out: the same, where nests have more loops. What is summed over has its own way with digits, when it gets a schedule.
 
 use super::clone::{Change, Cloner};
+use super::cut::roots_of;
+use super::remap::keep_accumulators;
 use crate::expr::Expr;
 use crate::index::{Atom, Index};
 use crate::tree::{AxisId, For, Kernel, Node};
@@ -22,7 +26,10 @@ use crate::tree::{AxisId, For, Kernel, Node};
 /// The most loops that a nest gets more.
 const MOST: usize = 8;
 
-/// Splits the axes of nests that only store where they are read by digits, and says whether there are any.
+/// The least digit of a nest with sums.
+const LEAST: i64 = 4;
+
+/// Splits the axes of nests where they are read by digits, and says whether there are any.
 pub(super) fn split(kernel: &mut Kernel) -> bool {
     let has_digits = |e: &Expr| {
         let mut found = false;
@@ -46,10 +53,14 @@ pub(super) fn split(kernel: &mut Kernel) -> bool {
         }
     }
     kernel.body = body;
+    if any {
+        keep_accumulators(kernel);
+    }
     any
 }
 
-/// An axis of a nest that only stores, of which stages read the quotient or the remainder by a number that divides its end.
+/// An axis over elements of a nest, of which stages read the quotient or the remainder by a number that divides its end. Where there are sums, a
+/// digit has some values at least.
 fn digit(kernel: &Kernel, nest: &Node) -> Option<(AxisId, i64)> {
     let (mut loops, mut roots): (Vec<&For>, Vec<_>) = (Vec::new(), Vec::new());
     let mut nodes = std::slice::from_ref(nest);
@@ -57,10 +68,8 @@ fn digit(kernel: &Kernel, nest: &Node) -> Option<(AxisId, i64)> {
         loops.push(f);
         nodes = &f.body;
     }
-    for node in nodes {
-        let Node::Store(store) = node else { return None };
-        roots.push(store.value);
-    }
+    roots_of(kernel, nodes, &mut roots);
+    let least = if nodes.iter().all(|n| matches!(n, Node::Store(_))) { 2 } else { LEAST };
     loops.into_iter().filter(|f| f.begin.is(0) && f.step == 1).find_map(|f| {
         let mut by: Vec<i64> = Vec::new();
         kernel.visit_below(&roots, &mut |_, e| e.visit_indices(&mut |i| divisors(i, f.axis, &mut by)));
@@ -71,7 +80,7 @@ fn digit(kernel: &Kernel, nest: &Node) -> Option<(AxisId, i64)> {
             Some(end) => end % most == 0 && end > most,
             None => kernel.facts.is_multiple(end, most),
         };
-        (divides && by.iter().all(|d| most % d == 0)).then_some((f.axis, most))
+        (divides && most >= least && by.iter().all(|d| most % d == 0)).then_some((f.axis, most))
     })
 }
 

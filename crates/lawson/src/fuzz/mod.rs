@@ -15,7 +15,9 @@ pub use failure::{Failure, FailureKind};
 pub use judge::{Judge, Phase, Verdict};
 
 use crate::reduce::Case;
-use lawson_graph::random::{Dtypes, Elements, GraphShape, Rng, random_bindings, random_graph, random_inputs};
+use lawson_graph::random::{
+    Dtypes, Elements, GraphShape, Rng, random_bindings, random_chain, random_graph, random_inputs,
+};
 use lawson_graph::{Graph, Result, Value};
 
 /// A graph with several sets of inputs.
@@ -30,6 +32,9 @@ pub struct Cases {
 /// The greatest size that is drawn for a symbol; on both sides of the width of a vector.
 const SIZES: [i64; 3] = [7, 20, 40];
 
+/// One graph in so many is a chain whose stages read each other at several places.
+const CHAINS: u64 = 11;
+
 impl Cases {
     /// One of the runs alone.
     pub fn case(&self, run: usize) -> Option<Case> {
@@ -37,7 +42,7 @@ impl Cases {
     }
 }
 
-/// The graph of a seed. Some have control flow, some all dtypes, some composites; most have what every target computes.
+/// The graph of a seed. Some have control flow, some all dtypes, some composites, some are chains; most have what every target computes.
 ///
 /// ```
 /// let a = lawson::fuzz::random_case(7)?;
@@ -56,7 +61,10 @@ pub fn random_case(seed: u64) -> Result<Cases> {
         5 => GraphShape { nodes: 30, max_elements: 200, ..plain },
         _ => plain,
     };
-    let graph = random_graph(&mut rng, &shape)?;
+    let graph = match seed % CHAINS {
+        0 => random_chain(&mut rng)?,
+        _ => random_graph(&mut rng, &shape)?,
+    };
     let mut symbolic = false;
     for v in graph.inputs() {
         graph.ty(*v).visit_dims(&mut |d| symbolic |= d.as_const().is_none());

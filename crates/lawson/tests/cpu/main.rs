@@ -4,12 +4,14 @@
 #![cfg(all(unix, target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used)]
 
+mod chains;
 mod constants;
 mod errors;
 mod fusion;
 mod host;
 mod loops;
 mod ports;
+mod programs;
 mod random;
 mod repeated;
 mod runs;
