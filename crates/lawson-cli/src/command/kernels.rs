@@ -18,8 +18,8 @@ use lawson::kernel::{Action, Again, Barrier, Kernel, Place, Plan, Step};
 use lawson::wgpu::Capabilities;
 use lawson::{Code, Error, Result};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeSet;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Write) -> Outcome {
@@ -60,7 +60,8 @@ pub fn run(graph: &Graph, args: &ShowArgs, reporter: &Reporter, out: &mut dyn Wr
         }
         if args.refused {
             report["refused"] = refused(&plan).into_iter().map(refusal_json).collect();
-            report["usual_sizes"] = usual_sizes(&plan).into_iter().map(|(s, size)| (s, json!(size))).collect();
+            report["usual_sizes"] =
+                usual_sizes(&plan).into_iter().map(|(s, size)| (s, json!(size))).collect();
         }
         if args.kernels || args.dump_asm {
             report["kernels"] = code.iter().map(|(at, c)| kernel_json(at, c, args)).collect();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod attention;
+mod cut;
 mod data;
 mod elementwise;
 mod linear;

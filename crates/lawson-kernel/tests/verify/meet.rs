@@ -159,3 +159,29 @@ fn pieces_of_an_open_axis_stay_in_their_blocks() {
     let beyond = pairs_of_blocks(|size| size.floor_div(2));
     refused(&beyond, Code::KernelConflict, "may meet in `y`");
 }
+
+#[test]
+fn nests_side_by_side_write_different_elements_and_read_none_of_each_other() {
+    // The second nest stores from `from` on, and reads `y` at the places of the first if `reads`.
+    let kernel = |from: i64, kind: Kind, reads: bool| {
+        let mut k = Kernel::new("beside", Facts::new());
+        let y = k.output("y", DType::F32, &[16.into()]);
+        let one = k.f32(1.0);
+        let (i, j) = (k.add_axis("i"), k.add_axis("j"));
+        let value = if reads { k.load(y, vec![j.into()]) } else { one };
+        let first = loop_of(i, 0, 8, 1, kind, vec![store(y, vec![i.into()], one)]);
+        let second = loop_of(j, 0, 8, 1, kind, vec![store(y, vec![Index::axis(j) + from], value)]);
+        k.body = vec![first, second];
+        k
+    };
+    verify(&kernel(8, Kind::Parallel, false)).unwrap();
+    refused(
+        &kernel(7, Kind::Parallel, false),
+        Code::KernelConflict,
+        "which a team shares at once, may meet in `y`",
+    );
+    refused(&kernel(8, Kind::Parallel, true), Code::KernelConflict, "may meet in `y`");
+    // One after another they may.
+    verify(&kernel(7, Kind::Serial, false)).unwrap();
+    verify(&kernel(8, Kind::Serial, true)).unwrap();
+}

@@ -270,9 +270,9 @@ impl Parts<'_> {
         }
         let woven = rw.transpose(stacked, &order)?;
         let mut y = rw.reshape(woven, shape.clone())?;
-        for i in 2..shape.len() {
-            if shape[i] != self.y[i] && !rw.facts().equal(&shape[i], &self.y[i]) {
-                y = rw.slice_axis(y, i, Dim::ZERO, self.y[i].clone())?;
+        for (i, (woven, size)) in shape.iter().zip(self.y.iter()).enumerate().skip(2) {
+            if woven != size && !rw.facts().equal(woven, size) {
+                y = rw.slice_axis(y, i, Dim::ZERO, size.clone())?;
             }
         }
         rw.reshape(y, self.y.to_vec())

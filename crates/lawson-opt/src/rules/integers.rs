@@ -172,7 +172,7 @@ fn out_of_convolve(rw: &mut Rewriter<'_>, node: &Node) -> Result<Option<Vec<Valu
             None => {
                 let value = rw.constant_of(z).filter(|t| t.len() == 1).map(|t| t.int_at(0));
                 let (least, most) = dtype.int_range().unwrap_or((0, 0));
-                let fits = |v: &i128| (i128::from(least)..=i128::from(most)).contains(v);
+                let fits = |v: &i128| (least..=most).contains(v);
                 let Some(value) = value.filter(fits) else { return Ok(None) };
                 rw.constant(HostTensor::from_ints(dtype, &[], &[value])?)?
             }

@@ -2,9 +2,10 @@
 
 use crate::there;
 use bytes::Bytes;
-use lawson::graph::{Builder, Graph, Shape, TensorType, interp};
+use lawson::graph::{Builder, Dim, Graph, Shape, TensorType, interp};
 use lawson::{
-    CompileOptions, DType, HostTensor, Passes, Program, Target, Team, Tensor, cpu::Memory, opt::Pipeline,
+    CompileOptions, DType, HostTensor, Passes, Program, Target, Team, Tensor, Value, cpu::Memory,
+    opt::Pipeline,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,4 +170,32 @@ fn a_table_in_which_words_are_looked_up_is_read_where_it_is_mapped() {
     assert!(w_freed.yet(), "the weights are there twice");
     drop(program);
     assert!(words_freed.yet());
+}
+
+#[test]
+fn weights_that_follow_from_constants_are_computed_once_whatever_their_size() {
+    if !there() {
+        return;
+    }
+    let bytes: Vec<i8> = (0..300 * 200).map(|i| (i * 37 % 255 - 127) as i8).collect();
+    let scales: Vec<f32> = (0..200).map(|i| 0.01 + i as f32 / 4096.0).collect();
+    let mut b = Builder::new("dequantised");
+    let x = b.input("x", TensorType::new(DType::F32, [Dim::symbol("N"), Dim::from(300)])).unwrap();
+    let w = b.constant(HostTensor::from_slice(&[300, 200], &bytes).unwrap()).unwrap();
+    let s = b.constant(HostTensor::from_slice(&[200], &scales).unwrap()).unwrap();
+    let wide = b.cast(w, DType::F32).unwrap();
+    let s = b.broadcast_in(s, [300, 200], &[1]).unwrap();
+    let w = b.mul(wide, s).unwrap();
+    let y = b.matmul(x, w).unwrap();
+    b.output("y", y).unwrap();
+    let graph = b.finish().unwrap();
+    let program = Program::compile(graph.clone(), &CompileOptions::default()).unwrap();
+    // The product alone is left, of weights that lie as it wants them.
+    assert_eq!(program.plan().unwrap().steps.len(), 1, "{}", program.plan().unwrap());
+    let x: Vec<f32> = (0..5 * 300).map(|i| (i % 17) as f32 - 8.0).collect();
+    let given = [Value::from(HostTensor::from_slice(&[5, 300], &x).unwrap())];
+    let oracle = interp::run_bounded(&graph, &given, &interp::Options::default()).unwrap();
+    let found = program.session().run_values(&given).unwrap();
+    let comparison = interp::compare(&oracle[0], &found[0], 1.0);
+    assert!(comparison.ok(), "{comparison}");
 }

@@ -96,7 +96,8 @@ fn a_fourier_transform_by_halves_is_one() {
     }
     // Decimation in frequency: [blocks, 2, half] becomes sums and turned differences, and the order is turned round at the end.
     let (size, steps) = (256usize, 8);
-    let mut text = format!("graph @fft(%r: f32[{size}], %i: f32[{size}]) -> (a: f32[{size}], b: f32[{size}]) {{\n");
+    let mut text =
+        format!("graph @fft(%r: f32[{size}], %i: f32[{size}]) -> (a: f32[{size}], b: f32[{size}]) {{\n");
     let (mut re, mut im) = ("r".to_string(), "i".to_string());
     for n in 0..steps {
         let half = size >> (n + 1);
@@ -153,7 +154,12 @@ fn a_fourier_transform_by_halves_is_one() {
         }
         let at = k.reverse_bits() >> (usize::BITS - steps as u32);
         let near = |found: f32, expected: f64| (f64::from(found) - expected).abs() < 2e-2;
-        assert!(near(found[0][at], a) && near(found[1][at], b), "{k}: {} {}, not {a} {b}", found[0][at], found[1][at]);
+        assert!(
+            near(found[0][at], a) && near(found[1][at], b),
+            "{k}: {} {}, not {a} {b}",
+            found[0][at],
+            found[1][at]
+        );
     }
 }
 
