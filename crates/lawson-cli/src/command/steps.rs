@@ -56,6 +56,18 @@ pub fn machine(reporter: &Reporter, device: Option<&Device>, isa: Option<Isa>) -
     }
 }
 
+/// The part of a run from which on a step matters, and the part of what its limit allows below which it is far from that.
+const MATTERS: f64 = 0.05;
+const FAR: f64 = 0.3;
+
+impl Row {
+    /// Whether it takes a part of the run that matters, and much longer than operations and bytes do.
+    fn is_far(&self) -> bool {
+        let reached = self.predicted.as_ref().map(|p| p.bound / self.seconds);
+        self.share > MATTERS && self.seconds > 2e-6 && reached.is_some_and(|reached| reached < FAR)
+    }
+}
+
 impl Steps {
     /// Times the steps of a session's program; `None` if it has none.
     pub fn time(
@@ -140,6 +152,8 @@ impl Steps {
                 "ratio": p.map(|p| p.seconds / r.seconds),
                 "regime": p.map(|p| p.regime.name()),
                 "limit": p.map(|p| p.limit.name()),
+                "bound_us": p.map(|p| p.bound * 1e6),
+                "of_bound": p.map(|p| p.bound / r.seconds),
                 "compute_us": p.map(|p| p.compute * 1e6),
                 "memory_us": p.map(|p| p.memory * 1e6),
                 "overhead_us": p.map(|p| p.overhead * 1e6),
@@ -158,33 +172,38 @@ impl Steps {
     pub fn print(&self, out: &mut dyn Write) -> Outcome {
         writeln!(
             out,
-            "  {:>4} {:>9} {:>6} {:>10} {:>6}  {:18} writes: operators",
-            "step", "time", "share", "predicted", "ratio", "bound by"
+            "  {:>4} {:>9} {:>6} {:>10} {:>6} {:>6}  {:18} writes: operators",
+            "step", "time", "share", "predicted", "ratio", "limit", "bound by"
         )?;
         for r in &self.0 {
             let mut operators = r.operators.iter().take(LISTED).copied().collect::<Vec<_>>().join(" ");
             if r.operators.len() > LISTED {
                 operators.push_str(" …");
             }
-            let [predicted, ratio, bound] = match &r.predicted {
+            let [predicted, ratio, reached, bound] = match &r.predicted {
                 Some(p) => [
                     measured(p.seconds, "s"),
                     format!("{:.2}", p.seconds / r.seconds),
+                    format!("{:.0}%", 100.0 * p.bound / r.seconds),
                     format!("{}, {}", p.regime.name(), p.limit.name()),
                 ],
-                None => ["-".to_string(), "-".to_string(), "-".to_string()],
+                None => ["-", "-", "-", "-"].map(str::to_string),
+            };
+            let note = match (r.plain, r.is_far()) {
+                (true, _) => " (plain loops)",
+                (_, true) => " (far from its limit)",
+                _ => "",
             };
             if let Some(kind) = &r.kind {
                 operators = if operators.is_empty() { kind.clone() } else { format!("{operators} ({kind})") };
             }
             writeln!(
                 out,
-                "  {:>4} {:>9} {:>5.1}% {predicted:>10} {ratio:>6}  {bound:18} {}: {operators}{}",
+                "  {:>4} {:>9} {:>5.1}% {predicted:>10} {ratio:>6} {reached:>6}  {bound:18} {}: {operators}{note}",
                 r.step,
                 measured(r.seconds, "s"),
                 100.0 * r.share,
                 r.what,
-                if r.plain { " (plain loops)" } else { "" },
             )?;
         }
         let sum: f64 = self.0.iter().map(|r| r.seconds).sum();

@@ -111,6 +111,8 @@ pub struct Prediction {
     pub regime: Regime,
     /// And what in it.
     pub limit: Limit,
+    /// What no schedule goes below: operations at the rate of multiply-adds, or distinct bytes at that of where they are.
+    pub bound: f64,
     /// Floating-point operations; those of functions are the operations of their expansions.
     pub flops: f64,
     /// Its arguments, in order.
@@ -220,7 +222,14 @@ pub fn predict(kernel: &Kernel, setting: &Setting<'_>) -> Result<Prediction> {
             },
         ),
     };
-    Ok(Prediction { seconds, compute, memory, overhead, regime, limit, flops: total.flops, arguments })
+    let lanes = machine.for_kernel(kernel).lanes as f64;
+    let computed = total.flops / 2.0 / lanes / rates.at(rates.fma, threads);
+    let moved = arguments.iter().map(|a| {
+        let rate = rates.read[a.home as usize];
+        (a.read + a.written) / rate.core.min(rates.at(rate, threads) / threads as f64) / threads as f64
+    });
+    let bound = computed.max(moved.sum());
+    Ok(Prediction { seconds, compute, memory, overhead, regime, limit, bound, flops: total.flops, arguments })
 }
 
 /// The bytes of each level that can be counted on, for a member of a team.
