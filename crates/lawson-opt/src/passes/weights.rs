@@ -8,7 +8,9 @@
 
 use crate::pass::Pass;
 use lawson_graph::op::{Effect, Op};
-use lawson_graph::{Builder, Def, Graph, HostTensor, NodeId, Patch, Result, Type, Value, ValueId, interp};
+use lawson_graph::{
+    Builder, DType, Def, Graph, HostTensor, NodeId, Patch, Result, Type, Value, ValueId, interp,
+};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -113,6 +115,10 @@ impl Region {
             match &node.op {
                 Op::Constant(_) | Op::Iota(_) => {}
                 Op::Broadcast(_) => open.extend(&node.inputs),
+                // Bytes stay bytes for products, which widen what they read.
+                Op::Cast(cast) if cast.to == DType::I32 && is_byte(graph, node.inputs[0]) => {
+                    open.extend(&node.inputs);
+                }
                 _ => {
                     wanted.insert(v);
                 }
@@ -197,6 +203,10 @@ fn pays(graph: &Graph, v: ValueId, cone: &[NodeId], uses: &[u32]) -> bool {
     let alone = constants
         .all(|(v, t)| t.dtype().bits() >= 8 && (!is_order || uses.get(v.index()).is_some_and(|n| *n == 1)));
     alone || bytes <= LITTLE
+}
+
+fn is_byte(graph: &Graph, v: ValueId) -> bool {
+    graph.ty(v).as_tensor().is_some_and(|t| matches!(t.dtype, DType::I8 | DType::U8))
 }
 
 /// Whether an operator takes many instructions an element.
