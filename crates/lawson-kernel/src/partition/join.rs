@@ -14,7 +14,7 @@ use crate::group::{Group, Refused};
 use crate::hash::{IdMap, IdSet};
 use crate::layout::Orders;
 use crate::lower::{Blocks, Rows, attention, is_product, recurrence, takes};
-use crate::machine::{Machine, Machines};
+use crate::machine::{Machine, Machines, Spread};
 use lawson_graph::{Def, Graph, NodeId, Op, Site, ValueId};
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -24,6 +24,9 @@ use std::rc::Rc;
 /// Queries and keys that attention treats together: scores, queries and sums of a block stay in the second-level cache, and the
 /// sums are rescaled seldom.
 const ATTENTION: Blocks = Blocks { queries: 64, keys: 256 };
+
+/// The most expressions of a kernel of a device in which values are computed at several places: for each node, and besides.
+const IN_SHADER: [usize; 2] = [8, 48];
 
 /// The most nodes of a group: longer expressions gain nothing, and a kernel is compiled as one piece.
 const MOST_NODES: usize = 1000;
@@ -403,6 +406,12 @@ impl<'g> Groups<'g> {
         let mut joined = self.joined(a, b);
         let lowered = self.lower(&nodes, &joined.outputs).map_err(|why| (why, self.predicted(&joined)))?;
         let costs = self.costs(joined.is_beside);
+        // Drivers take long for what is computed at many places, and starting a kernel on a device is worth much computing.
+        let most = IN_SHADER[0] * nodes.len() + IN_SHADER[1];
+        let repeats = repeats || x.joining + y.joining > 0;
+        if costs.machine.spread == Spread::Grid && repeats && lowered.kernel.exprs.len() > most {
+            return Err((Refused::Work { most }, self.predicted(&joined)));
+        }
         if joined.products == 0 {
             let (computing, times) = costs.work(&lowered.kernel, &lowered.inputs);
             joined.computing = computing.max(x.computing + y.computing);
